@@ -1,0 +1,34 @@
+package host
+
+// Kernel is the one door to the Linux kernel.
+type Kernel struct {
+	hook func(call string)
+	run  func(func())
+}
+
+// Options configure a Kernel. The zero value is the production one.
+type Options struct {
+	// Hook is called before every call, on the caller's goroutine, with the call's name ("link create", "file rename").
+	Hook func(call string)
+	// Run executes what depends on the caller's network namespace. Tests pass one that runs on a thread inside a
+	// namespace of their own; nil runs in place.
+	Run func(func())
+}
+
+// New returns a Kernel.
+func New(o Options) *Kernel {
+	k := &Kernel{hook: o.Hook, run: o.Run}
+	if k.hook == nil {
+		k.hook = func(string) {}
+	}
+	if k.run == nil {
+		k.run = func(f func()) { f() }
+	}
+	return k
+}
+
+// Step announces a call. Packages below host that make calls of their own (host/nft) use it too.
+func (k *Kernel) Step(call string) { k.hook(call) }
+
+// InNetNS runs f where the Kernel's network namespace is the current one.
+func (k *Kernel) InNetNS(f func()) { k.run(f) }
