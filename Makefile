@@ -1,0 +1,47 @@
+# Two commands matter to a newcomer: `make run` and `make test`. Everything else is for those who change taproom.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+export PATH := $(CURDIR)/build/toolchain/bin:$(PATH)
+export GOTOOLCHAIN ?= auto
+VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
+HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
+GO_TEST     := go test -timeout 14m
+
+.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers setup-run setup-test clean
+
+run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
+	bin/taproom demo
+
+test: setup-test build ## install what the tests need, run all of them
+	TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) ./...
+
+build: ## put the programs in bin/
+	mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(HOST_CMDS:%=./cmd/%)
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent
+
+check: setup-test lint ## what the repo promises of itself: layers, sizes, documentation, promises
+	go run -C tools ./repocheck $(CURDIR)
+
+lint: setup-test
+	go build -C tools -o $(CURDIR)/build/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
+	test -z "$$(build/gofumpt -l cmd internal)" || { build/gofumpt -d cmd internal | head -50; exit 1; }
+	build/golangci-lint run ./...
+
+race: setup-test build ## the tests again under the race detector
+	TAPROOM_BIN=$(CURDIR)/bin go test -race -timeout 40m ./...
+
+FUZZTIME ?= 20s
+fuzz: ## every fuzz target for FUZZTIME
+	go list ./... | while read -r p; do \
+	  go test -list '^Fuzz' $$p | grep '^Fuzz' | while read -r f; do \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+clean: ## remove what was built here
+	rm -rf bin build
+
+setup-run setup-test: setup-%:
+	tools/setup.sh $*

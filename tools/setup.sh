@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# setup.sh run|test: installs from the distribution what is missing, and nothing else. Running it again changes nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages="qemu-system-x86 nftables iproute2 ca-certificates xz-utils git"
+if [ "${1:?run or test}" = test ]; then
+  packages="$packages qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc procps"
+fi
+
+missing=""
+for p in $packages; do
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing="$missing $p"
+done
+if [ -n "$missing" ]; then
+  [ "$(id -u)" = 0 ] || { echo "setup: these packages are missing:$missing; install them, or run this as root" >&2; exit 1; }
+  echo "setup: installing$missing"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  # shellcheck disable=SC2086
+  apt-get install -y -qq --no-install-recommends $missing
+fi
+
+# Any Go from 1.21 on fetches the version that go.mod names; the distribution's own is older, its backport is not.
+go_is_new_enough() {
+  local version
+  version=$(go env GOVERSION 2>/dev/null) || return 1
+  [ "$(printf '%s\n' go1.21 "$version" | sort -V | head -n 1)" = go1.21 ]
+}
+if ! go_is_new_enough; then
+  echo "setup: fetching Go into build/toolchain"
+  tools/backports.sh build/toolchain/root golang-1.23-go golang-1.23-src
+  mkdir -p build/toolchain/bin
+  ln -sfn ../root/usr/lib/go-1.23/bin/go build/toolchain/bin/go
+  ln -sfn ../root/usr/lib/go-1.23/bin/gofmt build/toolchain/bin/gofmt
+fi
