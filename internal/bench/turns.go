@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+)
+
+// Contender is one side of a comparison. Run does the work once and returns the quantity in Unit.
+type Contender struct {
+	Name string
+	Unit string
+	Run  func(ctx context.Context) (float64, error)
+}
+
+// Turns runs every contender rounds times, A B A B, after one round that does not count, so that a machine whose speed
+// drifts is unfair to nobody. A contender that fails in the round that does not count is skipped with its error; one
+// that fails later fails the whole run, since its figure would lack the failures.
+func Turns(ctx context.Context, rounds int, contenders []Contender, progress func(done, total int)) ([]Figure, []Skip, error) {
+	samples := make([][]float64, len(contenders))
+	var skipped []Skip
+	dead := make([]bool, len(contenders))
+	for round := range rounds + 1 {
+		for i, c := range contenders {
+			if dead[i] {
+				continue
+			}
+			v, err := c.Run(ctx)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return nil, nil, ctx.Err()
+			case err != nil && round == 0:
+				dead[i] = true
+				skipped = append(skipped, Skip{Name: c.Name, Why: err.Error()})
+			case err != nil:
+				return nil, nil, fmt.Errorf("%s, round %d of %d: %w", c.Name, round, rounds, err)
+			case round > 0:
+				samples[i] = append(samples[i], v)
+			}
+		}
+		progress(round, rounds)
+	}
+	var figures []Figure
+	for i, c := range contenders {
+		if !dead[i] {
+			figures = append(figures, NewFigure(c.Name, c.Unit, samples[i]))
+		}
+	}
+	return figures, skipped, nil
+}

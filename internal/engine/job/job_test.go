@@ -1,0 +1,113 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestASecondJobWaitsForTheFirst(t *testing.T) {
+	var s Slot
+	first, err := s.Begin(t.Context(), "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make(chan string, 2)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		second, err := s.Begin(t.Context(), "suspend")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		order <- "suspend"
+		second.End()
+	})
+	order <- "start"
+	first.End()
+	wg.Wait()
+	if a, b := <-order, <-order; a != "start" || b != "suspend" {
+		t.Errorf("order %s, %s; want start, suspend", a, b)
+	}
+	if c := s.Current(); c != "" {
+		t.Errorf("slot still held by %q", c)
+	}
+}
+
+func TestWaitingEndsWithTheContextAndNamesTheHolder(t *testing.T) {
+	var s Slot
+	holder, err := s.Begin(t.Context(), "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.End()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = s.Begin(ctx, "suspend")
+	var busy *Busy
+	if !errors.As(err, &busy) || busy.Holder != "start" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want a Busy that names start", err)
+	}
+}
+
+func TestPreemptCutsTheHolderShort(t *testing.T) {
+	var s Slot
+	stuck, err := s.Begin(t.Context(), "start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		<-stuck.Context().Done()
+		var p *Preempted
+		if cause := context.Cause(stuck.Context()); !errors.As(cause, &p) || p.By != "destroy" {
+			t.Errorf("cause %v, want cut short by destroy", cause)
+		}
+		stuck.End()
+	})
+	j, err := s.Preempt(t.Context(), "destroy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.End()
+	wg.Wait()
+}
+
+func TestManyJobsNeverOverlap(t *testing.T) {
+	var s Slot
+	var wg sync.WaitGroup
+	inside := 0
+	for range 50 {
+		wg.Go(func() {
+			j, err := s.Begin(t.Context(), "count")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			inside++
+			if inside != 1 {
+				t.Errorf("%d jobs at once", inside)
+			}
+			inside--
+			j.End()
+		})
+	}
+	wg.Wait()
+}
+
+func TestATraceKeepsStagesInTheOrderTheyEnd(t *testing.T) {
+	tr := NewTrace()
+	outer := tr.Stage("outer")
+	tr.Stage("inner")()
+	outer()
+	spans := tr.Spans()
+	if len(spans) != 2 || spans[0].Name != "inner" || spans[1].Name != "outer" || spans[1].Took < spans[0].Took {
+		t.Errorf("spans %+v, want inner within outer", spans)
+	}
+}

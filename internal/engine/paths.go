@@ -1,0 +1,53 @@
+package engine
+
+import "path/filepath"
+
+// Paths are the places the daemon keeps things in. All of them lie under one folder when the daemon has a root.
+type Paths struct {
+	Config     string // autostart documents and taproomd.toml
+	Lib        string // desired state
+	Run        string // what does not outlive a boot: sockets, records of running guests and networks
+	LibvirtRun string // the sockets libvirt's clients look for
+	Cache      string // what can be made again: capabilities of QEMU binaries
+}
+
+// NewPaths returns the layout below root; "" or "/" is the machine itself.
+func NewPaths(root string) Paths {
+	if root == "" {
+		root = "/"
+	}
+	return Paths{
+		Config:     filepath.Join(root, "etc/taproom"),
+		Lib:        filepath.Join(root, "var/lib/taproom"),
+		Run:        filepath.Join(root, "run/taproom"),
+		LibvirtRun: filepath.Join(root, "run/libvirt"),
+		Cache:      filepath.Join(root, "var/cache/taproom"),
+	}
+}
+
+// Domains is where definitions of guests lie, one file each.
+func (p Paths) Domains() string { return filepath.Join(p.Lib, "domains") }
+
+// Networks is where definitions of networks lie, one file each.
+func (p Paths) Networks() string { return filepath.Join(p.Lib, "networks") }
+
+// Leases is where the DHCP leases of networks lie, one file each.
+func (p Paths) Leases() string { return filepath.Join(p.Lib, "leases") }
+
+// Guests is where running guests have a directory each.
+func (p Paths) Guests() string { return filepath.Join(p.Run, "guests") }
+
+// Guest is the directory of one running guest.
+func (p Paths) Guest(uuid string) string { return filepath.Join(p.Guests(), uuid) }
+
+// ActiveNetworks is where networks that should be up have a file each.
+func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks") }
+
+// Logs is where what a guest's QEMU says on stderr is kept.
+func (p Paths) Logs() string { return filepath.Join(p.Lib, "log") }
+
+// ControlSocket is the daemon's own socket; it speaks the same protocol as libvirt's.
+func (p Paths) ControlSocket() string { return filepath.Join(p.Run, "taproom.sock") }
+
+// HelperSocket is the control socket of the process that answers DHCP.
+func (p Paths) HelperSocket() string { return filepath.Join(p.Run, "vnet.sock") }
