@@ -1,0 +1,185 @@
+package server
+
+import (
+	"time"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/spec"
+)
+
+// Domain is what lists and handles need to know of a domain. It compares with ==.
+type Domain struct {
+	Name       string
+	UUID       spec.UUID
+	ID         int32 // -1 when it does not run
+	State      int32 // DomainRunning, …
+	Reason     int32 // libvirt's reason within the state
+	Persistent bool
+	Autostart  bool
+	Updated    bool // the definition differs from what runs
+}
+
+// Active reports whether it runs.
+func (d *Domain) Active() bool { return d.ID >= 0 }
+
+// DomainInfo is `virsh dominfo`.
+type DomainInfo struct {
+	State     int32
+	MaxMemKiB uint64
+	MemKiB    uint64
+	VCPUs     uint16
+	CPUTimeNS uint64
+}
+
+// NodeInfo is `virsh nodeinfo`.
+type NodeInfo struct {
+	Model     string // x86_64
+	MemoryKiB uint64
+	CPUs      int32
+	MHz       int32
+	Nodes     int32
+	Sockets   int32 // per node
+	Cores     int32 // per socket
+	Threads   int32 // per core
+}
+
+// NodeStat is one figure of the host.
+type NodeStat struct {
+	Name  string
+	Value uint64
+}
+
+// DomainCapabilitiesQuery says what guest is meant; "" means the default.
+type DomainCapabilitiesQuery struct {
+	Emulator, Arch, Machine, VirtType string
+}
+
+// Param is a named figure of one of libvirt's types; remote.UintParam and its siblings make them.
+type Param = remote.TypedParam
+
+// InterfaceAddresses are the addresses of one NIC of a guest.
+type InterfaceAddresses struct {
+	Name      string // vnet0, or the guest's own name for it when the agent answered
+	MAC       string // "" when unknown
+	Addresses []Address
+}
+
+// Address is an address and its prefix length.
+type Address struct {
+	IPv6   bool
+	Addr   string
+	Prefix uint32
+}
+
+// BlockStats are the counters of a disk; -1 where unknown.
+type BlockStats struct {
+	ReadRequests, ReadBytes, WriteRequests, WriteBytes, Errors int64
+}
+
+// BlockInfo are the sizes of a disk in bytes.
+type BlockInfo struct {
+	Allocation, Capacity, Physical uint64
+}
+
+// InterfaceStats are the counters of a NIC as the guest sees it (what the guest receives is Rx).
+type InterfaceStats struct {
+	RxBytes, RxPackets, RxErrors, RxDrops int64
+	TxBytes, TxPackets, TxErrors, TxDrops int64
+}
+
+// MemoryStat is one figure of a guest's memory; Tag is one of MemoryStat….
+type MemoryStat struct {
+	Tag   int32
+	Value uint64 // KiB, or a count for faults
+}
+
+// Network is what lists and handles need to know of a network. It compares with ==.
+type Network struct {
+	Name       string
+	UUID       spec.UUID
+	Bridge     string // "" when it has none
+	Active     bool
+	Persistent bool
+	Autostart  bool
+}
+
+// NetworkUpdate is a part of a network that is to change (virNetworkUpdate).
+type NetworkUpdate struct {
+	Command     uint32
+	Section     uint32
+	ParentIndex int32
+	XML         string
+	Flags       uint32
+}
+
+// DHCPLease is one lease.
+type DHCPLease struct {
+	Interface string // the bridge
+	Expiry    time.Time
+	IPv6      bool
+	MAC       string
+	IAID      string
+	Addr      string
+	Prefix    uint32
+	Hostname  string
+	ClientID  string
+}
+
+// Event is one of the types below.
+type Event interface{ event() }
+
+// DomainLifecycle is a change of a domain's life: Event is one of Event…, Detail libvirt's detail within it.
+type DomainLifecycle struct {
+	Domain        Domain
+	Event, Detail int32
+}
+
+// DomainReboot is a guest that rebooted.
+type DomainReboot struct{ Domain Domain }
+
+// DomainWatchdog is a watchdog that fired; Action is libvirt's number.
+type DomainWatchdog struct {
+	Domain Domain
+	Action int32
+}
+
+// DomainIOError is a disk that failed.
+type DomainIOError struct {
+	Domain      Domain
+	Path, Alias string
+	Action      int32
+	Reason      string
+}
+
+// DomainDeviceAdded is a device that was plugged.
+type DomainDeviceAdded struct {
+	Domain Domain
+	Alias  string
+}
+
+// DomainDeviceRemoved is a device the guest let go.
+type DomainDeviceRemoved struct {
+	Domain Domain
+	Alias  string
+}
+
+// DomainAgentLifecycle is the agent in the guest coming (State 1) or going (State 2).
+type DomainAgentLifecycle struct {
+	Domain        Domain
+	State, Reason int32
+}
+
+// NetworkLifecycle is a change of a network's life: Event is one of NetworkEvent….
+type NetworkLifecycle struct {
+	Network Network
+	Event   int32
+}
+
+func (DomainLifecycle) event()      {}
+func (DomainReboot) event()         {}
+func (DomainWatchdog) event()       {}
+func (DomainIOError) event()        {}
+func (DomainDeviceAdded) event()    {}
+func (DomainDeviceRemoved) event()  {}
+func (DomainAgentLifecycle) event() {}
+func (NetworkLifecycle) event()     {}
