@@ -1,0 +1,61 @@
+package dhcp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+)
+
+// A lease file is text, one lease on a line behind its checksum; a later line about an address or a client takes the
+// place of an earlier one. It is only ever appended to, so a crash or a full disk can harm nothing but the last line.
+
+// AppendLease appends a lease in the form that ParseLog reads.
+func AppendLease(b []byte, l Lease) []byte {
+	text, err := json.Marshal(l)
+	if err != nil { // only a type that has no JSON form fails, and there is none in Lease
+		return b
+	}
+	return fmt.Appendf(b, "%08x %s\n", checksum(text), text)
+}
+
+// ParseLog returns the leases of a lease file, oldest first, and how many lines it could not read. A last line that was
+// cut short is among them, since its client was never told.
+func ParseLog(data []byte) (leases []Lease, damaged int) {
+	for len(data) > 0 {
+		line, rest, whole := bytes.Cut(data, []byte("\n"))
+		data = rest
+		if len(line) == 0 {
+			continue // written after a line that was cut short
+		}
+		l, ok := parseLine(line)
+		if !ok || !whole {
+			damaged++
+			continue
+		}
+		leases = append(leases, l)
+	}
+	return leases, damaged
+}
+
+func parseLine(line []byte) (Lease, bool) {
+	var l Lease
+	var want [4]byte
+	if len(line) < 9 || line[8] != ' ' {
+		return l, false
+	}
+	if _, err := hex.Decode(want[:], line[:8]); err != nil {
+		return l, false
+	}
+	text := line[9:]
+	sum := checksum(text)
+	if want != [4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)} {
+		return l, false
+	}
+	err := json.Unmarshal(text, &l)
+	return l, err == nil && l.IP.Is4() && !l.MAC.group()
+}
+
+// checksum is CRC-32C: processors have an instruction for it.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
