@@ -1,0 +1,205 @@
+package remote
+
+// Procedures of libvirt's program, by group.
+
+// Connections and the host.
+const (
+	ProcAuthList                       = 66
+	ProcAuthPolkit                     = 70
+	ProcConnectOpen                    = 1
+	ProcConnectClose                   = 2
+	ProcConnectSupportsFeature         = 60
+	ProcConnectGetType                 = 3
+	ProcConnectGetVersion              = 4
+	ProcConnectGetLibVersion           = 157
+	ProcConnectGetHostname             = 59
+	ProcConnectGetURI                  = 110
+	ProcConnectGetMaxVCPUs             = 5
+	ProcConnectGetCapabilities         = 7
+	ProcConnectGetDomainCapabilities   = 342
+	ProcConnectGetCPUModelNames        = 312
+	ProcConnectGetSysinfo              = 203
+	ProcConnectIsSecure                = 149
+	ProcConnectSetIdentity             = 419
+	ProcConnectRegisterCloseCallback   = 360
+	ProcConnectUnregisterCloseCallback = 361
+	ProcNodeGetInfo                    = 6
+	ProcNodeGetFreeMemory              = 102
+	ProcNodeGetCPUStats                = 227
+	ProcNodeGetMemoryStats             = 228
+	ProcNodeGetSecurityModel           = 122
+)
+
+// Domains: what there is.
+const (
+	ProcConnectListAllDomains        = 273
+	ProcConnectListDomains           = 37
+	ProcConnectNumOfDomains          = 51
+	ProcConnectListDefinedDomains    = 21
+	ProcConnectNumOfDefinedDomains   = 25
+	ProcDomainLookupByID             = 22
+	ProcDomainLookupByName           = 23
+	ProcDomainLookupByUUID           = 24
+	ProcDomainGetInfo                = 16
+	ProcDomainGetState               = 212
+	ProcDomainGetXMLDesc             = 14
+	ProcDomainGetAutostart           = 15
+	ProcDomainGetMaxMemory           = 17
+	ProcDomainGetMaxVCPUs            = 18
+	ProcDomainGetVCPUsFlags          = 200
+	ProcDomainGetOSType              = 19
+	ProcDomainIsActive               = 150
+	ProcDomainIsPersistent           = 151
+	ProcDomainIsUpdated              = 202
+	ProcDomainGetMessages            = 426
+	ProcDomainGetSecurityLabel       = 121
+	ProcDomainHasManagedSaveImage    = 183
+	ProcDomainListAllSnapshots       = 274
+	ProcDomainSnapshotNum            = 187
+	ProcDomainHasCurrentSnapshot     = 190
+	ProcDomainListAllCheckpoints     = 413
+	ProcDomainGetJobInfo             = 163
+	ProcDomainGetInterfaceParameters = 257
+	ProcConnectGetAllDomainStats     = 344
+	ProcDomainInterfaceAddresses     = 353
+	ProcDomainBlockStats             = 64
+	ProcDomainGetBlockInfo           = 194
+	ProcDomainInterfaceStats         = 65
+	ProcDomainMemoryStats            = 159
+)
+
+// Domains: what changes them.
+const (
+	ProcDomainCreateXML         = 10
+	ProcDomainDefineXML         = 11
+	ProcDomainDefineXMLFlags    = 350
+	ProcDomainCreate            = 9
+	ProcDomainCreateWithFlags   = 196
+	ProcDomainSuspend           = 34
+	ProcDomainResume            = 28
+	ProcDomainShutdown          = 33
+	ProcDomainShutdownFlags     = 258
+	ProcDomainReboot            = 27
+	ProcDomainReset             = 245
+	ProcDomainDestroy           = 12
+	ProcDomainDestroyFlags      = 234
+	ProcDomainUndefine          = 35
+	ProcDomainUndefineFlags     = 231
+	ProcDomainSetAutostart      = 29
+	ProcDomainSetMemory         = 31
+	ProcDomainSetMemoryFlags    = 204
+	ProcDomainSetMaxMemory      = 30
+	ProcDomainSetVCPUs          = 32
+	ProcDomainSetVCPUsFlags     = 199
+	ProcDomainAttachDevice      = 8
+	ProcDomainAttachDeviceFlags = 160
+	ProcDomainDetachDevice      = 13
+	ProcDomainDetachDeviceFlags = 161
+	ProcDomainUpdateDeviceFlags = 174
+	ProcDomainOpenConsole       = 201
+)
+
+// Networks.
+const (
+	ProcConnectListAllNetworks      = 283
+	ProcConnectListNetworks         = 38
+	ProcConnectNumOfNetworks        = 52
+	ProcConnectListDefinedNetworks  = 36
+	ProcConnectNumOfDefinedNetworks = 50
+	ProcNetworkLookupByName         = 46
+	ProcNetworkLookupByUUID         = 47
+	ProcNetworkGetXMLDesc           = 43
+	ProcNetworkGetAutostart         = 44
+	ProcNetworkGetBridgeName        = 45
+	ProcNetworkIsActive             = 152
+	ProcNetworkIsPersistent         = 153
+	ProcNetworkGetDHCPLeases        = 341
+	ProcNetworkListAllPorts         = 404
+	ProcNetworkPortLookupByUUID     = 405
+	ProcNetworkCreate               = 39
+	ProcNetworkCreateXML            = 40
+	ProcNetworkCreateXMLFlags       = 437
+	ProcNetworkDefineXML            = 41
+	ProcNetworkDefineXMLFlags       = 432
+	ProcNetworkDestroy              = 42
+	ProcNetworkUndefine             = 49
+	ProcNetworkSetAutostart         = 48
+	ProcNetworkUpdate               = 291
+)
+
+// Registrations for events. The legacy forms name no callback and no domain.
+const (
+	ProcConnectDomainEventRegister              = 105
+	ProcConnectDomainEventDeregister            = 106
+	ProcConnectDomainEventRegisterAny           = 167
+	ProcConnectDomainEventDeregisterAny         = 168
+	ProcConnectDomainEventCallbackRegisterAny   = 316
+	ProcConnectDomainEventCallbackDeregisterAny = 317
+	ProcConnectNetworkEventRegisterAny          = 313
+	ProcConnectNetworkEventDeregisterAny        = 314
+	ProcConnectStoragePoolEventRegisterAny      = 368
+	ProcConnectStoragePoolEventDeregisterAny    = 369
+)
+
+// What there is none of here: storage, filters, secrets, host devices. Lists are empty, lookups find nothing.
+const (
+	ProcConnectListAllStoragePools      = 281
+	ProcConnectListStoragePools         = 72
+	ProcConnectNumOfStoragePools        = 71
+	ProcConnectListDefinedStoragePools  = 74
+	ProcConnectNumOfDefinedStoragePools = 73
+	ProcStoragePoolLookupByName         = 84
+	ProcStoragePoolLookupByUUID         = 85
+	ProcStoragePoolLookupByTargetPath   = 391
+	ProcStoragePoolGetInfo              = 87
+	ProcStoragePoolGetXMLDesc           = 88
+	ProcStoragePoolGetAutostart         = 89
+	ProcStoragePoolIsActive             = 154
+	ProcStoragePoolIsPersistent         = 155
+	ProcStoragePoolListAllVolumes       = 282
+	ProcStorageVolLookupByName          = 95
+	ProcStorageVolLookupByKey           = 96
+	ProcStorageVolLookupByPath          = 97
+	ProcConnectListAllInterfaces        = 284
+	ProcConnectListInterfaces           = 127
+	ProcConnectNumOfInterfaces          = 126
+	ProcConnectListDefinedInterfaces    = 138
+	ProcConnectNumOfDefinedInterfaces   = 137
+	ProcInterfaceLookupByName           = 128
+	ProcInterfaceLookupByMACString      = 129
+	ProcInterfaceIsActive               = 156
+	ProcConnectListAllNodeDevices       = 285
+	ProcNodeNumOfDevices                = 111
+	ProcNodeListDevices                 = 112
+	ProcNodeDeviceLookupByName          = 113
+	ProcConnectListAllNWFilters         = 286
+	ProcConnectListNWFilters            = 179
+	ProcConnectNumOfNWFilters           = 178
+	ProcNWFilterLookupByName            = 175
+	ProcNWFilterLookupByUUID            = 176
+	ProcConnectListAllNWFilterBindings  = 401
+	ProcNWFilterBindingLookupByPortDev  = 397
+	ProcConnectListAllSecrets           = 287
+	ProcConnectListSecrets              = 140
+	ProcConnectNumOfSecrets             = 139
+	ProcSecretLookupByUUID              = 141
+	ProcSecretLookupByUsage             = 147
+)
+
+// Events that the server sends.
+const (
+	ProcDomainEventLifecycle              = 107
+	ProcDomainEventReboot                 = 169
+	ProcDomainEventWatchdog               = 171
+	ProcDomainEventIOError                = 172
+	ProcDomainEventIOErrorReason          = 195
+	ProcNetworkEventLifecycle             = 315
+	ProcDomainEventCallbackLifecycle      = 318
+	ProcDomainEventCallbackReboot         = 319
+	ProcDomainEventCallbackWatchdog       = 321
+	ProcDomainEventCallbackIOError        = 322
+	ProcDomainEventCallbackIOErrorReason  = 324
+	ProcDomainEventCallbackDeviceRemoved  = 333
+	ProcDomainEventCallbackAgentLifecycle = 348
+	ProcDomainEventCallbackDeviceAdded    = 354
+)

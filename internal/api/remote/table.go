@@ -1,0 +1,73 @@
+package remote
+
+import "taproom/internal/api/xdr"
+
+// Flags of a procedure.
+type Flags uint32
+
+// What a procedure may.
+const (
+	ReadOnly   Flags = 1 << iota // a read-only connection may call it
+	Priority                     // it never waits for calls that take long
+	Quick                        // it answers from memory, on the goroutine that reads the connection
+	BeforeOpen                   // it may be called before CONNECT_OPEN
+)
+
+// Procedure is one row of the table.
+type Procedure struct {
+	Number  uint32
+	Name    string // as in libvirt's protocol, without REMOTE_PROC_
+	Flags   Flags
+	NewArgs func() xdr.Value
+	NewRet  func() xdr.Value
+}
+
+// Has reports whether all flags of f are set.
+func (p *Procedure) Has(f Flags) bool { return p.Flags&f == f }
+
+func proc[A, R any, PA interface {
+	*A
+	xdr.Value
+}, PR interface {
+	*R
+	xdr.Value
+}](number uint32, name string, f Flags) Procedure {
+	return Procedure{
+		Number:  number,
+		Name:    name,
+		Flags:   f,
+		NewArgs: func() xdr.Value { return PA(new(A)) },
+		NewRet:  func() xdr.Value { return PR(new(R)) },
+	}
+}
+
+// Procedures of taproom's own program. Each carries one JSON document each way; package own has their types.
+const (
+	OwnApply   = 1 // own.ApplyRequest → own.ApplyResult
+	OwnPlan    = 2 // "" → own.PlanResult
+	OwnStatus  = 3 // "" → own.Status
+	OwnTrace   = 4 // own.TraceRequest → own.Trace
+	OwnAgent   = 5 // own.AgentRequest → the agent's answer
+	OwnVersion = 6 // "" → own.Version
+)
+
+// OwnProcedures are all calls of taproom's own program.
+func OwnProcedures() []Procedure {
+	return []Procedure{
+		proc[JSON, JSON](OwnApply, "OWN_APPLY", 0),
+		proc[JSON, JSON](OwnPlan, "OWN_PLAN", ReadOnly),
+		proc[JSON, JSON](OwnStatus, "OWN_STATUS", ReadOnly|Priority),
+		proc[JSON, JSON](OwnTrace, "OWN_TRACE", ReadOnly|Priority),
+		proc[JSON, JSON](OwnAgent, "OWN_AGENT", 0),
+		proc[JSON, JSON](OwnVersion, "OWN_VERSION", ReadOnly|Priority|Quick|BeforeOpen),
+	}
+}
+
+// MaxJSON is the longest document of taproom's own program: it may hold many documents that are strings of their own.
+const MaxJSON = 32 << 20
+
+// JSON is a document of taproom's own program.
+type JSON struct{ B []byte }
+
+// XDR implements xdr.Value.
+func (v *JSON) XDR(x *xdr.Coder) { x.Opaque(&v.B, MaxJSON) }
