@@ -1,9 +1,15 @@
 package host
 
-// Kernel is the one door to the Linux kernel.
+import "sync"
+
+// Kernel is the one door to the Linux kernel. It may be used from several goroutines.
 type Kernel struct {
 	hook func(call string)
 	run  func(func())
+
+	mu      sync.Mutex
+	talk    *rtnl // requests that answer at once
+	removal *rtnl // removals: a bridge's takes tens of milliseconds, and nobody should queue behind it
 }
 
 // Options configure a Kernel. The zero value is the production one.
@@ -15,7 +21,7 @@ type Options struct {
 	Run func(func())
 }
 
-// New returns a Kernel.
+// New returns a Kernel. Close it to give its sockets back.
 func New(o Options) *Kernel {
 	k := &Kernel{hook: o.Hook, run: o.Run}
 	if k.hook == nil {
@@ -30,5 +36,17 @@ func New(o Options) *Kernel {
 // Step announces a call. Packages below host that make calls of their own (host/nft) use it too.
 func (k *Kernel) Step(call string) { k.hook(call) }
 
-// InNetNS runs f where the Kernel's network namespace is the current one.
+// InNetNS runs f where the Kernel's network namespace is the current one. f must not end its goroutine.
 func (k *Kernel) InNetNS(f func()) { k.run(f) }
+
+// Close gives back the netlink sockets. A Kernel that is used again afterwards opens new ones.
+func (k *Kernel) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range []*rtnl{k.talk, k.removal} {
+		if c != nil {
+			c.close()
+		}
+	}
+	k.talk, k.removal = nil, nil
+}

@@ -1,0 +1,133 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Addresses lists a link's IPv4 and IPv6 addresses with their prefix lengths, sorted, without the link-local ones the
+// kernel makes. The filter is asked of the kernel; one that ignores it is filtered here.
+func (k *Kernel) Addresses(index int) ([]netip.Prefix, error) {
+	all, err := k.AllAddresses()
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return nil, err
+	}
+	return all[index], err
+}
+
+// AllAddresses lists the addresses of every link, by its index, each sorted, without link-local IPv6. An interrupted
+// dump gives what was seen and ErrPartial.
+func (k *Kernel) AllAddresses() (map[int][]netip.Prefix, error) {
+	k.Step("address list")
+	c, err := k.conn()
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := c.get(unix.RTM_GETADDR, unix.NLM_F_DUMP, unix.RTM_NEWADDR, nl.NewIfAddrmsg(unix.AF_UNSPEC))
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	out := make(map[int][]netip.Prefix)
+	for _, m := range msgs {
+		index, p, perr := parseAddress(m)
+		if perr != nil {
+			return nil, perr
+		}
+		if p.IsValid() && !(p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()) {
+			out[index] = append(out[index], p)
+		}
+	}
+	for _, ps := range out {
+		slices.SortFunc(ps, ComparePrefix)
+	}
+	return out, err
+}
+
+// ComparePrefix orders prefixes by address and length.
+func ComparePrefix(a, b netip.Prefix) int {
+	if c := a.Addr().Compare(b.Addr()); c != 0 {
+		return c
+	}
+	return a.Bits() - b.Bits()
+}
+
+func parseAddress(m []byte) (int, netip.Prefix, error) {
+	if len(m) < unix.SizeofIfAddrmsg {
+		return 0, netip.Prefix{}, errors.New("the kernel sent an address message that is too short")
+	}
+	h := nl.DeserializeIfAddrmsg(m)
+	attrs, err := nl.ParseRouteAttrAsMap(m[unix.SizeofIfAddrmsg:])
+	if err != nil {
+		return 0, netip.Prefix{}, fmt.Errorf("read an address message: %w", err)
+	}
+	// IFA_LOCAL is the own address where IFA_ADDRESS is the peer's; IPv6 has only the latter.
+	a, ok := attrs[unix.IFA_LOCAL]
+	if !ok {
+		a = attrs[unix.IFA_ADDRESS]
+	}
+	addr, ok := netip.AddrFromSlice(a.Value)
+	if !ok {
+		return 0, netip.Prefix{}, nil // a family without IP addresses
+	}
+	return int(h.Index), netip.PrefixFrom(addr, int(h.Prefixlen)), nil
+}
+
+// AddAddress gives a link an address; for IPv4 with the broadcast address of the prefix. One that is there already is
+// not an error.
+func (k *Kernel) AddAddress(index int, p netip.Prefix) error {
+	err := k.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, index, p)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add address %s to link %d: %w", p, index, err)
+	}
+	return nil
+}
+
+// DelAddress takes an address off a link. One that is not there is not an error.
+func (k *Kernel) DelAddress(index int, p netip.Prefix) error {
+	err := k.address(unix.RTM_DELADDR, 0, index, p)
+	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove address %s from link %d: %w", p, index, err)
+	}
+	return nil
+}
+
+func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
+	if kind == unix.RTM_NEWADDR {
+		k.Step("address add")
+	} else {
+		k.Step("address delete")
+	}
+	c, err := k.conn()
+	if err != nil {
+		return err
+	}
+	family := unix.AF_INET
+	if p.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	h := nl.NewIfAddrmsg(family)
+	h.Index, h.Prefixlen = uint32(index), uint8(p.Bits())
+	b := p.Addr().AsSlice()
+	data := []nl.NetlinkRequestData{h, nl.NewRtAttr(unix.IFA_LOCAL, b), nl.NewRtAttr(unix.IFA_ADDRESS, b)}
+	if family == unix.AF_INET && p.Bits() < 31 {
+		data = append(data, nl.NewRtAttr(unix.IFA_BROADCAST, lastAddress(p)))
+	}
+	return c.do(kind, flags, data...)
+}
+
+func lastAddress(p netip.Prefix) []byte {
+	b := p.Addr().AsSlice()
+	for i := range b {
+		for bit := range 8 {
+			if 8*i+bit >= p.Bits() {
+				b[i] |= 0x80 >> bit
+			}
+		}
+	}
+	return b
+}

@@ -1,0 +1,266 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Link is a network device as the kernel shows it.
+type Link struct {
+	Index  int
+	Name   string
+	Kind   string // "bridge", "tun", "veth"…; "" for a device without a driver of that sort
+	MAC    string // lower case, with colons
+	MTU    int
+	Group  uint32
+	Alias  string
+	Master int // index of the bridge it is a port of; 0 is none
+	Up     bool
+	Bridge Bridge // when Kind is "bridge"
+}
+
+// Bridge is what only a bridge has.
+type Bridge struct {
+	STP   bool
+	Delay int // forward delay in hundredths of a second, as the kernel counts it
+}
+
+// skipStats is RTEXT_FILTER_SKIP_STATS: a dump without counters costs less.
+const skipStats = 1 << 3
+
+// LinkByName looks one link up; ErrNoLink when there is none.
+func (k *Kernel) LinkByName(name string) (Link, error) {
+	return k.oneLink("link "+name, 0, nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)))
+}
+
+// LinkByIndex looks one link up; ErrNoLink when there is none.
+func (k *Kernel) LinkByIndex(index int) (Link, error) {
+	return k.oneLink("link "+strconv.Itoa(index), index)
+}
+
+func (k *Kernel) oneLink(what string, index int, attrs ...nl.NetlinkRequestData) (Link, error) {
+	k.Step("link get")
+	msgs, err := k.linkMessages(index, 0, attrs...)
+	if errors.Is(err, unix.ENODEV) {
+		return Link{}, fmt.Errorf("%s: %w", what, ErrNoLink)
+	}
+	if err != nil {
+		return Link{}, fmt.Errorf("look up %s: %w", what, err)
+	}
+	if len(msgs) != 1 {
+		return Link{}, fmt.Errorf("look up %s: the kernel sent %d answers", what, len(msgs))
+	}
+	return parseLink(msgs[0])
+}
+
+// Links lists every link. An interrupted dump gives what was seen and ErrPartial.
+func (k *Kernel) Links() ([]Link, error) {
+	k.Step("link list")
+	msgs, err := k.linkMessages(0, unix.NLM_F_DUMP)
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	links := make([]Link, 0, len(msgs))
+	for _, m := range msgs {
+		l, perr := parseLink(m)
+		if perr != nil {
+			return nil, perr
+		}
+		links = append(links, l)
+	}
+	return links, err
+}
+
+func (k *Kernel) linkMessages(index, flags int, attrs ...nl.NetlinkRequestData) ([][]byte, error) {
+	c, err := k.conn()
+	if err != nil {
+		return nil, err
+	}
+	data := append([]nl.NetlinkRequestData{linkHeader(index),
+		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats))}, attrs...)
+	return c.get(unix.RTM_GETLINK, flags, unix.RTM_NEWLINK, data...)
+}
+
+func linkHeader(index int) *nl.IfInfomsg {
+	h := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	h.Index = int32(index)
+	return h
+}
+
+func parseLink(m []byte) (Link, error) {
+	if len(m) < unix.SizeofIfInfomsg {
+		return Link{}, errors.New("the kernel sent a link message that is too short")
+	}
+	h := nl.DeserializeIfInfomsg(m)
+	attrs, err := nl.ParseRouteAttr(m[unix.SizeofIfInfomsg:])
+	if err != nil {
+		return Link{}, fmt.Errorf("read a link message: %w", err)
+	}
+	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0}
+	for _, a := range attrs {
+		switch a.Attr.Type {
+		case unix.IFLA_IFNAME:
+			l.Name = unix.ByteSliceToString(a.Value)
+		case unix.IFLA_ADDRESS:
+			l.MAC = net.HardwareAddr(a.Value).String()
+		case unix.IFLA_MTU:
+			l.MTU = int(uint32Value(a.Value))
+		case unix.IFLA_GROUP:
+			l.Group = uint32Value(a.Value)
+		case unix.IFLA_IFALIAS:
+			l.Alias = unix.ByteSliceToString(a.Value)
+		case unix.IFLA_MASTER:
+			l.Master = int(uint32Value(a.Value))
+		case unix.IFLA_LINKINFO:
+			if err := parseLinkInfo(&l, a.Value); err != nil {
+				return Link{}, fmt.Errorf("read link %s: %w", l.Name, err)
+			}
+		}
+	}
+	return l, nil
+}
+
+func parseLinkInfo(l *Link, b []byte) error {
+	attrs, err := nl.ParseRouteAttr(b)
+	if err != nil {
+		return err
+	}
+	for _, a := range attrs {
+		switch a.Attr.Type {
+		case unix.IFLA_INFO_KIND:
+			l.Kind = unix.ByteSliceToString(a.Value)
+		case unix.IFLA_INFO_DATA:
+			if l.Kind != "bridge" { // the kernel puts the kind first
+				continue
+			}
+			if err := parseBridge(&l.Bridge, a.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func uint32Value(b []byte) uint32 {
+	if len(b) < 4 {
+		return 0
+	}
+	return binary.NativeEndian.Uint32(b)
+}
+
+// change sends one RTM_SETLINK-like message about a link and names the link in the error.
+func (k *Kernel) change(step string, index int, h *nl.IfInfomsg, attrs ...nl.NetlinkRequestData) error {
+	k.Step(step)
+	c, err := k.conn()
+	if err != nil {
+		return err
+	}
+	err = c.do(unix.RTM_NEWLINK, 0, append([]nl.NetlinkRequestData{h}, attrs...)...)
+	if errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("%s: link %d: %w: %w", step, index, ErrNoLink, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: link %d: %w", step, index, err)
+	}
+	return nil
+}
+
+// LinkSettings are several changes of one link, made by one message: the kernel applies master, group, MAC, MTU and up
+// under one lock. Zero fields stay as they are.
+type LinkSettings struct {
+	MAC    string
+	MTU    int
+	Group  uint32
+	Master int
+	Up     bool
+}
+
+// SetLink changes several things of a link at once.
+func (k *Kernel) SetLink(index int, s LinkSettings) error {
+	h := linkHeader(index)
+	var attrs []nl.NetlinkRequestData
+	if s.MAC != "" {
+		mac, err := net.ParseMAC(s.MAC)
+		if err != nil {
+			return fmt.Errorf("set link %d: %w", index, err)
+		}
+		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_ADDRESS, mac))
+	}
+	if s.MTU != 0 {
+		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(s.MTU))))
+	}
+	if s.Group != 0 {
+		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(s.Group)))
+	}
+	if s.Master != 0 {
+		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(s.Master))))
+	}
+	if s.Up {
+		h.Flags, h.Change = unix.IFF_UP, unix.IFF_UP
+	}
+	return k.change("link set", index, h, attrs...)
+}
+
+// SetAlias writes a link's alias. In a message that creates a link the kernel ignores it.
+func (k *Kernel) SetAlias(index int, alias string) error {
+	return k.change("link alias", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_IFALIAS, []byte(alias)))
+}
+
+// SetMaster makes a link a port of the bridge master; 0 takes it off its bridge.
+func (k *Kernel) SetMaster(index, master int) error {
+	return k.change("link master", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(master))))
+}
+
+// SetUp brings a link up or down.
+func (k *Kernel) SetUp(index int, up bool) error {
+	h := linkHeader(index)
+	h.Change = unix.IFF_UP
+	if up {
+		h.Flags = unix.IFF_UP
+	}
+	return k.change("link up", index, h)
+}
+
+// SetMAC changes a link's address.
+func (k *Kernel) SetMAC(index int, mac string) error {
+	hw, err := net.ParseMAC(mac)
+	if err != nil {
+		return fmt.Errorf("set MAC of link %d: %w", index, err)
+	}
+	return k.change("link mac", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_ADDRESS, hw))
+}
+
+// SetMTU changes a link's MTU.
+func (k *Kernel) SetMTU(index, mtu int) error {
+	return k.change("link mtu", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(mtu))))
+}
+
+// SetGroup changes a link's group.
+func (k *Kernel) SetGroup(index int, group uint32) error {
+	return k.change("link group", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+}
+
+// DeleteLink removes the link with that index, whatever its name is by now. One that is gone is not an error. The
+// removal of a bridge waits for a grace period of the kernel, some 20 ms; it has a socket of its own, so other calls do
+// not queue behind it.
+func (k *Kernel) DeleteLink(index int) error {
+	k.Step("link delete")
+	if index <= 0 {
+		return fmt.Errorf("delete link: %d is no index", index) // the kernel would fall back to name or group
+	}
+	c, err := k.removalConn()
+	if err != nil {
+		return err
+	}
+	err = c.do(unix.RTM_DELLINK, 0, linkHeader(index))
+	if err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("delete link %d: %w", index, err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// PIDFD is a process that cannot be mistaken for another one that got its number. Close it.
+type PIDFD struct {
+	PID   int
+	Start uint64 // clock ticks after boot (proc_pid_stat(5), field 22)
+	file  *os.File
+}
+
+// StartTime returns when a process started, in clock ticks after boot: with the number it names a process for good.
+func (k *Kernel) StartTime(pid int) (uint64, error) {
+	k.Step("process stat")
+	fields, err := statFields(pid)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(fields[22-3], 10, 64)
+}
+
+// statFields returns /proc/PID/stat from field 3 (state) on. The command in field 2 may hold spaces and parentheses.
+func statFields(pid int) ([]string, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil, fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')'):], []byte(" "))
+	var fields []string
+	for f := range bytes.FieldsSeq(rest) {
+		fields = append(fields, string(f))
+	}
+	if len(fields) < 42-2 {
+		return nil, fmt.Errorf("process %d: cannot read its stat line %q", pid, b)
+	}
+	return fields, nil
+}
+
+// OpenPID takes hold of the process pid that started at start; ErrGone when it ended, also when the number lives on in
+// another process. A start of 0 takes whoever has the number.
+func (k *Kernel) OpenPID(pid int, start uint64) (*PIDFD, error) {
+	k.Step("process open")
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if errors.Is(err, unix.ESRCH) {
+		return nil, fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	p := &PIDFD{PID: pid, file: os.NewFile(uintptr(fd), "pidfd")}
+	// Read after the descriptor was taken: if it is the right one now, the descriptor holds the right one.
+	if p.Start, err = k.StartTime(pid); err == nil && start != 0 && p.Start != start {
+		err = fmt.Errorf("process %d started at %d, not %d: %w", pid, p.Start, start, ErrGone)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close lets go of the process; it does nothing to it.
+func (p *PIDFD) Close() error { return p.file.Close() }
+
+func (p *PIDFD) signal(sig unix.Signal) error {
+	var err error
+	cerr := p.control(func(fd int) { err = unix.PidfdSendSignal(fd, sig, nil, 0) })
+	if errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal process %d: %w", p.PID, ErrGone)
+	}
+	return errors.Join(cerr, err)
+}
+
+func (p *PIDFD) control(f func(fd int)) error {
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Control(func(fd uintptr) { f(int(fd)) })
+}
+
+// Signal sends a signal to a process and to no other, even if its number was given away meanwhile; ErrGone when it has
+// ended and was reaped.
+func (k *Kernel) Signal(p *PIDFD, sig unix.Signal) error {
+	k.Step("process signal")
+	return p.signal(sig)
+}
+
+// Exited reports whether the process has ended. A zombie has.
+func (p *PIDFD) Exited() (bool, error) {
+	var over bool
+	var err error
+	if cerr := p.control(func(fd int) { over, err = readable(fd) }); cerr != nil {
+		return false, cerr
+	}
+	return over, err
+}
+
+func readable(fd int) (bool, error) {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0, err
+		}
+	}
+}
+
+// Wait returns when the process has ended or ctx is done. It takes no thread: the runtime's poller watches the
+// descriptor. Several may wait at a time.
+func (p *PIDFD) Wait(ctx context.Context) error {
+	var own int
+	var err error
+	// A descriptor of its own for each waiter, since a deadline belongs to the file.
+	if cerr := p.control(func(fd int) { own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
+		return cerr
+	}
+	if err != nil {
+		return fmt.Errorf("wait for process %d: %w", p.PID, err)
+	}
+	f := os.NewFile(uintptr(own), "pidfd")
+	defer f.Close()
+	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var perr error
+	err = raw.Read(func(fd uintptr) bool {
+		var over bool
+		over, perr = readable(int(fd))
+		return over || perr != nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(err, perr)
+}
