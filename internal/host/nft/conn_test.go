@@ -1,0 +1,245 @@
+package nft_test
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
+	"taproom/internal/host/nft"
+	"taproom/internal/host/nft/nfttest"
+)
+
+func open(t testing.TB) (*hosttest.NS, *nft.Conn) {
+	t.Helper()
+	ns := hosttest.NewNS(t)
+	ns.Keep("table *")
+	c, err := nft.Open(ns.Kernel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ns, c
+}
+
+func TestTheKernelPassesTheSuite(t *testing.T) {
+	t.Parallel()
+	nfttest.RunBackend(t, func(t *testing.T) nft.Backend { _, c := open(t); return c })
+}
+
+func TestTheFakePassesTheSuite(t *testing.T) {
+	t.Parallel()
+	nfttest.RunBackend(t, func(*testing.T) nft.Backend { return &nft.Fake{} })
+}
+
+// nftStdin runs `nft -f -` inside.
+func nftStdin(t *testing.T, ns *hosttest.NS, text string) {
+	t.Helper()
+	c := exec.Command("nft", "-f", "-")
+	c.Stdin = strings.NewReader(text)
+	var out strings.Builder
+	c.Stdout, c.Stderr = &out, &out
+	if err := ns.Start(c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatalf("nft -f -: %v\n%s\n%s", err, out.String(), text)
+	}
+}
+
+// withElements is the suite's layout with few enough elements that nft prints them on one line.
+func withElements() *nft.Transaction {
+	x := nfttest.Layout()
+	s := nft.Set{Family: nft.IPv4, Table: nfttest.TableName, Name: "net24", Type: "ifname . ipv4_addr"}
+	x.Add(nft.Elements{Set: s, Keys: []string{"virbr0 . 192.168.122.0"}})
+	s.Name, s.Type = "bridges", "ifname"
+	x.Add(nft.Elements{Set: s, Keys: []string{"virbr0"}})
+	s.Name, s.Type = "hosts", "ipv4_addr"
+	x.Add(nft.Elements{Set: s, Keys: []string{"192.0.2.1", "192.0.2.2"}})
+	return x
+}
+
+func other(f nft.Family, chains ...nft.Chain) *nft.Transaction {
+	x := &nft.Transaction{}
+	x.Add(nft.Table{Family: f, Name: "other"})
+	for _, c := range chains {
+		c.Family, c.Table = f, "other"
+		x.Add(c)
+	}
+	return x
+}
+
+func inet() *nft.Transaction {
+	x := other(nft.INet, nft.Chain{Name: "in", Type: "filter", Hook: "input", Priority: 5, Policy: "accept", Comment: "a chain's"})
+	x.Add(nft.Set{Family: nft.INet, Table: "other", Name: "six", Type: "ipv6_addr . inet_service"})
+	x.Add(nft.Set{Family: nft.INet, Table: "other", Name: "macs", Type: "ether_addr"})
+	x.Add(nft.Elements{Set: nft.Set{Family: nft.INet, Table: "other", Name: "macs", Type: "ether_addr"}, Keys: []string{"52:54:00:12:34:56"}})
+	x.Add(nft.Elements{Set: nft.Set{Family: nft.INet, Table: "other", Name: "six", Type: "ipv6_addr . inet_service"}, Keys: []string{"2001:db8::1 . 53"}})
+	for _, e := range [][]nft.Expr{
+		{nft.Match{Field: nft.IPSaddr, Value: "192.0.2.0/25"}, nft.Drop()},
+		{nft.Match{Field: nft.IP6Daddr, Value: "2001:db8::/64"}, nft.Match{Field: nft.TCPDport, Value: "53"}, nft.Drop()},
+		{nft.Match{Field: nft.L4Proto, Value: "tcp"}, nft.Reject{}},
+		{nft.Match{Field: nft.NFProto, Value: "ipv6"}, nft.Return()},
+		{nft.New | nft.Invalid | nft.Untracked, nft.Reject{With: "icmpx admin-prohibited"}},
+	} {
+		x.Add(nft.Rule{Family: nft.INet, Table: "other", Chain: "in", Exprs: e})
+	}
+	return x
+}
+
+func TestATransactionAndItsTextMakeTheSameRuleset(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]*nft.Transaction{
+		"family ip": withElements(), "family inet": inet(),
+		"family bridge": other(nft.Bridge, nft.Chain{Name: "f", Type: "filter", Hook: "forward", Priority: -200, Policy: "accept"}),
+		"family arp":    other(nft.ARP, nft.Chain{Name: "f", Type: "filter", Hook: "input", Priority: 0, Policy: "drop"}),
+		"family ip6":    other(nft.IPv6, nft.Chain{Name: "f", Type: "nat", Hook: "prerouting", Priority: -100, Policy: "accept"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			native, c := open(t)
+			if err := c.Commit(context.Background(), x); err != nil {
+				t.Fatal(err)
+			}
+			byNft, _ := open(t)
+			nftStdin(t, byNft, x.String())
+			if d := cmp.Diff(byNft.Run("nft", "list", "ruleset"), native.Run("nft", "list", "ruleset")); d != "" {
+				t.Errorf("`nft -f` of the text (-) and the transaction (+) differ:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestTheListingReadsLikeNftAndLoadsBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		x     *nft.Transaction
+		f     nft.Family
+		table string
+	}{{withElements(), nft.IPv4, nfttest.TableName}, {inet(), nft.INet, "other"}} {
+		ns, conn := open(t)
+		if err := conn.Commit(context.Background(), c.x); err != nil {
+			t.Fatal(err)
+		}
+		l, err := conn.Dump(context.Background(), c.f, c.table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(ns.Run("nft", "list", "table", c.f.String(), c.table), l.String()); d != "" {
+			t.Errorf("nft list (-) and the listing (+) differ:\n%s", d)
+		}
+		back, err := nft.Load(l.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(l.String(), back.String()); d != "" {
+			t.Errorf("loaded back (-listing +loaded):\n%s", d)
+		}
+	}
+}
+
+// What nft itself sends is laid out differently in places (a /24 is compared as three bytes): it must read the same.
+func TestWhatNftMadeReadsAsOurs(t *testing.T) {
+	t.Parallel()
+	ns, c := open(t)
+	nftStdin(t, ns, nfttest.Layout().String())
+	l, err := c.Dump(context.Background(), nft.IPv4, nfttest.TableName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(nfttest.Want, l.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestForeignRulesAreShownAsOpaque(t *testing.T) {
+	t.Parallel()
+	ns, c := open(t)
+	nftStdin(t, ns, `table ip foreign {
+	map m { type ipv4_addr : verdict; flags interval; }
+	chain x { type filter hook forward priority 10; policy drop;
+		ip ttl 5 accept
+		tcp dport { 22, 80-90 } log prefix "x" drop
+		limit rate 5/second accept
+		ip saddr vmap @m
+		iifname "eth*" accept
+		meta mark 7 ct mark set 3
+	}
+}
+`)
+	l, err := c.Dump(context.Background(), nft.IPv4, "foreign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &nft.Transaction{}
+	for _, r := range l.Rules {
+		if !strings.Contains(r.Text(), "[") {
+			t.Errorf("not opaque: %s", r.Text())
+		}
+		x = &nft.Transaction{}
+		if x.Add(r); x.Err() == nil {
+			t.Errorf("could be sent: %s", r.Text())
+		}
+	}
+	chains, err := c.BaseChains(context.Background())
+	want := []nft.Chain{{Family: nft.IPv4, Table: "foreign", Name: "x", Type: "filter", Hook: "forward", Priority: 10, Policy: "drop"}}
+	for i := range chains {
+		chains[i].Handle = 0
+	}
+	if d := cmp.Diff(want, chains); d != "" || err != nil {
+		t.Errorf("base chains, error %v (-want +got):\n%s", err, d)
+	}
+}
+
+func TestEveryCallAnnouncesItself(t *testing.T) {
+	t.Parallel()
+	ns := hosttest.NewNS(t)
+	ns.Keep("table *")
+	var calls []string
+	k := ns.KernelWith(func(call string) { calls = append(calls, call) })
+	defer closeKernel(k)
+	c, err := nft.Open(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.Commit(ctx, nfttest.Layout()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Generation(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Commit(ctx, &nft.Transaction{}); err != nil { // sends nothing
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"nft open", "nft commit", "nft dump"}, calls); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+}
+
+func closeKernel(k *host.Kernel) { k.Close() }
+
+func TestEveryObjectOfALargeWrongBatchIsNamedNotLost(t *testing.T) {
+	t.Parallel()
+	_, c := open(t)
+	x := nfttest.Layout()
+	s := nft.Set{Family: nft.IPv4, Table: nfttest.TableName, Name: "hosts", Type: "ipv4_addr"}
+	for range 20000 { // as many errors, more than the socket holds
+		x.Delete(nft.Elements{Set: s, Keys: []string{"192.0.2.1"}})
+	}
+	err := c.Commit(context.Background(), x)
+	if err == nil || !strings.HasPrefix(err.Error(), "nft delete element ip suite hosts { 192.0.2.1 }: no such file or directory") {
+		t.Errorf("commit gave %v", err)
+	}
+	if _, err := c.Generation(context.Background()); err != nil { // the next conversation is not disturbed
+		t.Error(err)
+	}
+}

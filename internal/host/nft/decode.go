@@ -1,0 +1,288 @@
+package nft
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// ruleDecoder turns the kernel's expressions of one rule back into ours. The kernel's load fields into registers and
+// compare registers; loads holds what was loaded and not yet compared. Whatever does not fit becomes Opaque: it is
+// somebody else's rule, or one of ours that somebody changed, and either way it must not equal one of ours.
+type ruleDecoder struct {
+	family Family
+	loads  []load
+	ports  map[int]uint16 // immediate values by word, for masquerade
+	out    []Expr
+}
+
+type load struct {
+	word int
+	info fieldInfo
+	size int // bytes loaded: less than the field's when nft shortened a prefix
+	mask []byte
+}
+
+// word numbers the 4-byte registers from 0, whatever way the kernel names them.
+func word(reg uint32) int {
+	if reg >= unix.NFT_REG32_00 {
+		return int(reg) - unix.NFT_REG32_00
+	}
+	return (int(reg) - unix.NFT_REG_1) * 4
+}
+
+func (d *ruleDecoder) opaque(name string) {
+	d.loads = nil
+	d.out = append(d.out, Opaque{Name: name})
+}
+
+func (d *ruleDecoder) finish() []Expr {
+	if len(d.loads) > 0 {
+		d.opaque("unused load")
+	}
+	return d.out
+}
+
+func (d *ruleDecoder) decode(name string, data []byte) error {
+	s := readAttrs(data)
+	if s.err != nil {
+		return s.err
+	}
+	switch name {
+	case "meta":
+		d.meta(s)
+	case "payload":
+		d.payload(s)
+	case "ct":
+		d.ct(s)
+	case "bitwise":
+		d.bitwise(s)
+	case "cmp":
+		d.cmp(s)
+	case "lookup":
+		d.lookup(s)
+	case "immediate":
+		d.immediate(s)
+	case "counter":
+		d.out = append(d.out, Counter{Packets: s.uint64(unix.NFTA_COUNTER_PACKETS), Bytes: s.uint64(unix.NFTA_COUNTER_BYTES)})
+	case "reject":
+		d.reject(s)
+	case "masq":
+		d.masq(s)
+	case "match", "target": // of iptables; both keep their name in attribute 1
+		d.opaque(fmt.Sprintf("xt %s %s", name, s.string(1)))
+	default:
+		d.opaque(name)
+	}
+	return s.err
+}
+
+func (d *ruleDecoder) meta(s *attrSet) {
+	key := expr.MetaKey(s.uint32(unix.NFTA_META_KEY))
+	for _, i := range fields() {
+		if i.isMeta && i.meta == key && s.has(unix.NFTA_META_DREG) {
+			d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_META_DREG)), info: i, size: i.kind.size()})
+			return
+		}
+	}
+	d.opaque(fmt.Sprintf("meta %d", key))
+}
+
+func (d *ruleDecoder) payload(s *attrSet) {
+	base := expr.PayloadBase(s.uint32(unix.NFTA_PAYLOAD_BASE))
+	offset, size := s.uint32(unix.NFTA_PAYLOAD_OFFSET), s.uint32(unix.NFTA_PAYLOAD_LEN)
+	l3, l4 := d.protocols()
+	for _, i := range fields() {
+		whole := uint32(i.kind.size())
+		if i.isMeta || i.base != base || i.offset != offset || i.l3 != l3 && i.l3 != "" || i.l4 != l4 && i.l4 != "" {
+			continue
+		}
+		if size == whole || i.isAddress() && size < whole && size > 0 {
+			d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_PAYLOAD_DREG)), info: i, size: int(size)})
+			return
+		}
+	}
+	d.opaque(fmt.Sprintf("payload %d+%d/%d", base, offset, size))
+}
+
+// protocols are what the rule so far, or the family, has established.
+func (d *ruleDecoder) protocols() (l3, l4 string) {
+	switch d.family {
+	case IPv4:
+		l3 = "ipv4"
+	case IPv6:
+		l3 = "ipv6"
+	}
+	for _, x := range d.out {
+		switch m, ok := x.(Match); {
+		case !ok || m.Not:
+		case m.Field == NFProto:
+			l3 = m.Value
+		case m.Field == L4Proto:
+			l4 = m.Value
+		default:
+			if i, err := m.Field.info(); err == nil && i.l4 != "" {
+				l4 = i.l4
+			} else if err == nil && i.l3 != "" {
+				l3 = i.l3
+			}
+		}
+	}
+	return l3, l4
+}
+
+func (d *ruleDecoder) ct(s *attrSet) {
+	if expr.CtKey(s.uint32(unix.NFTA_CT_KEY)) != expr.CtKeySTATE {
+		d.opaque("ct")
+		return
+	}
+	d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_CT_DREG)), info: fieldInfo{field: ctStateID}, size: 4})
+}
+
+func (d *ruleDecoder) bitwise(s *attrSet) {
+	mask := readAttrs(s.bytes(unix.NFTA_BITWISE_MASK)).bytes(unix.NFTA_DATA_VALUE)
+	xor := readAttrs(s.bytes(unix.NFTA_BITWISE_XOR)).bytes(unix.NFTA_DATA_VALUE)
+	src, dst := word(s.uint32(unix.NFTA_BITWISE_SREG)), word(s.uint32(unix.NFTA_BITWISE_DREG))
+	if n := len(d.loads); n > 0 && src == dst {
+		l := &d.loads[n-1]
+		zero := string(xor) == string(make([]byte, len(xor)))
+		if l.word == src && l.mask == nil && zero && len(mask) == l.size {
+			l.mask = append([]byte(nil), mask...)
+			return
+		}
+	}
+	d.opaque("bitwise")
+}
+
+func (d *ruleDecoder) cmp(s *attrSet) {
+	value := readAttrs(s.bytes(unix.NFTA_CMP_DATA)).bytes(unix.NFTA_DATA_VALUE)
+	op := expr.CmpOp(s.uint32(unix.NFTA_CMP_OP))
+	if len(d.loads) != 1 || d.loads[0].word != word(s.uint32(unix.NFTA_CMP_SREG)) || len(value) != d.loads[0].size ||
+		op != expr.CmpOpEq && op != expr.CmpOpNeq {
+		d.opaque("cmp")
+		return
+	}
+	l := d.loads[0]
+	d.loads = nil
+	if l.info.field == ctStateID {
+		if len(l.mask) == 4 && op == expr.CmpOpNeq && binary.NativeEndian.Uint32(value) == 0 {
+			if state := CTState(binary.NativeEndian.Uint32(l.mask)); state.check() == nil {
+				d.out = append(d.out, state)
+				return
+			}
+		}
+		d.opaque("ct state")
+		return
+	}
+	bits, ok := l.bits()
+	text, err := l.info.text(append(append([]byte(nil), value...), make([]byte, l.info.kind.size()-l.size)...), bits)
+	if !ok || err != nil {
+		d.opaque("cmp")
+		return
+	}
+	d.use(l.info)
+	d.out = append(d.out, Match{Field: l.info.field, Not: op == expr.CmpOpNeq, Value: text})
+}
+
+// bits is the prefix length of a load, 0 for the whole field.
+func (l load) bits() (int, bool) {
+	if l.mask != nil {
+		return maskBits(l.mask)
+	}
+	if l.size < l.info.kind.size() {
+		return 8 * l.size, true
+	}
+	return 0, true
+}
+
+// use drops the protocol match that a payload field brought with it, as nft's own listing does.
+func (d *ruleDecoder) use(i fieldInfo) {
+	drop := func(f Field, v string) {
+		if n := len(d.out); v != "" && n > 0 && d.out[n-1] == (Expr)(Match{Field: f, Value: v}) {
+			d.out = d.out[:n-1]
+		}
+	}
+	drop(L4Proto, i.l4)
+	drop(NFProto, i.l3)
+}
+
+func (d *ruleDecoder) lookup(s *attrSet) {
+	m := In{Set: s.string(unix.NFTA_LOOKUP_SET), Not: s.uint32(unix.NFTA_LOOKUP_FLAGS)&unix.NFT_LOOKUP_F_INV != 0}
+	next := word(s.uint32(unix.NFTA_LOOKUP_SREG))
+	for _, l := range d.loads {
+		bits, ok := l.bits()
+		if l.word != next || !ok || l.size != l.info.kind.size() || l.info.field == ctStateID {
+			m.Key = nil
+			break
+		}
+		m.Key = append(m.Key, Term{Field: l.info.field, Bits: bits})
+		next += padded(l.size) / 4
+	}
+	if len(m.Key) == 0 || s.has(unix.NFTA_LOOKUP_DREG) || checkNames(m.Set) != nil {
+		d.opaque("lookup " + m.Set)
+		return
+	}
+	for _, l := range d.loads {
+		d.use(l.info)
+	}
+	d.loads = nil
+	d.out = append(d.out, m)
+}
+
+func (d *ruleDecoder) immediate(s *attrSet) {
+	data := readAttrs(s.bytes(unix.NFTA_IMMEDIATE_DATA))
+	if data.has(unix.NFTA_DATA_VERDICT) {
+		v := readAttrs(data.bytes(unix.NFTA_DATA_VERDICT))
+		kind := expr.VerdictKind(int32(v.uint32(unix.NFTA_VERDICT_CODE)))
+		for name, k := range verdicts() {
+			if k == kind {
+				d.out = append(d.out, Verdict{Kind: name, Chain: v.string(unix.NFTA_VERDICT_CHAIN)})
+				return
+			}
+		}
+		d.opaque("verdict")
+		return
+	}
+	value := data.bytes(unix.NFTA_DATA_VALUE)
+	if len(value) != 2 && len(value) != 4 {
+		d.opaque("immediate")
+		return
+	}
+	if d.ports == nil {
+		d.ports = map[int]uint16{}
+	}
+	d.ports[word(s.uint32(unix.NFTA_IMMEDIATE_DREG))] = binary.BigEndian.Uint16(value)
+}
+
+func (d *ruleDecoder) reject(s *attrSet) {
+	kind := s.uint32(unix.NFTA_REJECT_TYPE)
+	code := s.bytes(unix.NFTA_REJECT_ICMP_CODE)
+	for _, r := range rejections() {
+		if r.family == d.family && r.kind == kind && len(code) == 1 && r.code == code[0] {
+			d.out = append(d.out, Reject{With: r.with})
+			return
+		}
+	}
+	d.opaque("reject")
+}
+
+func (d *ruleDecoder) masq(s *attrSet) {
+	const plain = unix.NF_NAT_RANGE_PROTO_SPECIFIED // set by the kernel itself where ports are given
+	m := Masquerade{}
+	if s.uint32(unix.NFTA_MASQ_FLAGS)&^plain != 0 {
+		d.opaque("masquerade with flags")
+		return
+	}
+	if s.has(unix.NFTA_MASQ_REG_PROTO_MIN) {
+		m.Min = d.ports[word(s.uint32(unix.NFTA_MASQ_REG_PROTO_MIN))]
+		if s.has(unix.NFTA_MASQ_REG_PROTO_MAX) {
+			m.Max = d.ports[word(s.uint32(unix.NFTA_MASQ_REG_PROTO_MAX))]
+		}
+		if m.Max == m.Min {
+			m.Max = 0
+		}
+	}
+	d.out = append(d.out, m)
+}

@@ -1,0 +1,254 @@
+package nft
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// ruleEncoder turns the expressions of one rule into the kernel's. It remembers which protocols the rule has matched, so
+// that a port does not match its protocol twice; nft does the same, and the listings stay equal.
+type ruleEncoder struct {
+	family Family
+	l3, l4 string
+	out    []expr.Any
+}
+
+func encodeExprs(f Family, exprs []Expr) ([]expr.Any, error) {
+	if len(exprs) == 0 {
+		return nil, errors.New("rule without expressions")
+	}
+	e := &ruleEncoder{family: f}
+	for _, x := range exprs {
+		if x == nil {
+			return nil, errors.New("rule with a nil expression")
+		}
+		if err := x.encode(e); err != nil {
+			return nil, fmt.Errorf("%s: %w", x, err)
+		}
+	}
+	return e.out, nil
+}
+
+func (e *ruleEncoder) add(x ...expr.Any) { e.out = append(e.out, x...) }
+
+// load brings a field's bytes into the register at word w, masked to bits.
+func (e *ruleEncoder) load(i fieldInfo, bits, w int) error {
+	reg := uint32(unix.NFT_REG32_00 + w)
+	if i.isMeta {
+		e.add(&expr.Meta{Key: i.meta, Register: reg})
+		return nil
+	}
+	size := uint32(i.kind.size())
+	e.add(&expr.Payload{DestRegister: reg, Base: i.base, Offset: i.offset, Len: size})
+	if bits == 0 {
+		return nil
+	}
+	if !i.isAddress() || bits < 0 || bits > 8*int(size) {
+		return fmt.Errorf("mask of %d bits on %s", bits, i.field)
+	}
+	e.add(&expr.Bitwise{
+		SourceRegister: reg, DestRegister: reg, Len: size,
+		Mask: maskBytes(bits, int(size)), Xor: make([]byte, size),
+	})
+	return nil
+}
+
+// require matches the protocol a payload field belongs to, unless the family or the rule already implies it.
+func (e *ruleEncoder) require(i fieldInfo) error {
+	if i.l3 != "" && e.l3 != i.l3 {
+		switch {
+		case e.family == IPv4 && i.l3 == "ipv4", e.family == IPv6 && i.l3 == "ipv6":
+		case e.family == INet && e.l3 == "":
+			if err := (Match{Field: NFProto, Value: i.l3}).encode(e); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("%s is not to be had in family %s", i.field, e.family)
+		}
+	}
+	if i.l4 != "" && e.l4 != i.l4 {
+		if e.l4 != "" {
+			return fmt.Errorf("%s after %s", i.field, e.l4)
+		}
+		return (Match{Field: L4Proto, Value: i.l4}).encode(e)
+	}
+	return nil
+}
+
+func (m Match) encode(e *ruleEncoder) error {
+	i, err := m.Field.info()
+	if err != nil {
+		return err
+	}
+	v, bits, err := i.value(m.Value)
+	if err != nil {
+		return err
+	}
+	if err := e.require(i); err != nil {
+		return err
+	}
+	if bits == 8*len(v) {
+		bits = 0
+	}
+	if err := e.load(i, bits, 0); err != nil {
+		return err
+	}
+	op := expr.CmpOpEq
+	if m.Not {
+		op = expr.CmpOpNeq
+	}
+	e.add(&expr.Cmp{Op: op, Register: unix.NFT_REG32_00, Data: v})
+	if !m.Not && m.Field == L4Proto {
+		e.l4 = m.Value
+	}
+	if !m.Not && m.Field == NFProto {
+		e.l3 = m.Value
+	}
+	return nil
+}
+
+func (m In) encode(e *ruleEncoder) error {
+	if err := checkNames(m.Set); err != nil {
+		return err
+	}
+	if len(m.Key) == 0 || len(m.Key) > 5 {
+		return fmt.Errorf("a key of %d fields: 1 to 5", len(m.Key))
+	}
+	infos := make([]fieldInfo, len(m.Key))
+	for n, t := range m.Key {
+		i, err := t.Field.info()
+		if err != nil {
+			return err
+		}
+		if err := e.require(i); err != nil {
+			return err
+		}
+		infos[n] = i
+	}
+	word := 0
+	for n, i := range infos {
+		if word+padded(i.kind.size())/4 > 16 {
+			return errors.New("the key does not fit the 64 bytes of the registers")
+		}
+		if err := e.load(i, m.Key[n].Bits, word); err != nil {
+			return err
+		}
+		word += padded(i.kind.size()) / 4
+	}
+	e.add(&expr.Lookup{SourceRegister: unix.NFT_REG32_00, SetName: m.Set, Invert: m.Not})
+	return nil
+}
+
+func (s CTState) encode(e *ruleEncoder) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	const reg = unix.NFT_REG32_00
+	e.add(&expr.Ct{Key: expr.CtKeySTATE, Register: reg},
+		&expr.Bitwise{
+			SourceRegister: reg, DestRegister: reg, Len: 4,
+			Mask: binary.NativeEndian.AppendUint32(nil, uint32(s)), Xor: make([]byte, 4),
+		},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: reg, Data: make([]byte, 4)})
+	return nil
+}
+
+func (c Counter) encode(e *ruleEncoder) error {
+	e.add(&expr.Counter{Packets: c.Packets, Bytes: c.Bytes})
+	return nil
+}
+
+func verdicts() map[string]expr.VerdictKind {
+	return map[string]expr.VerdictKind{
+		"accept": expr.VerdictAccept, "drop": expr.VerdictDrop, "return": expr.VerdictReturn,
+		"jump": expr.VerdictJump, "goto": expr.VerdictGoto,
+	}
+}
+
+func (v Verdict) encode(e *ruleEncoder) error {
+	kind, ok := verdicts()[v.Kind]
+	if !ok {
+		return fmt.Errorf("verdict %q: use accept, drop, return, jump or goto", v.Kind)
+	}
+	if needs := v.Kind == "jump" || v.Kind == "goto"; needs != (v.Chain != "") {
+		return errors.New("jump and goto, and only they, name a chain")
+	}
+	if v.Chain != "" {
+		if err := checkNames(v.Chain); err != nil {
+			return err
+		}
+	}
+	e.add(&expr.Verdict{Kind: kind, Chain: v.Chain})
+	return nil
+}
+
+// rejection is how the kernel numbers an answer; kind 0 is ICMP of the family, 2 is the family-neutral one.
+type rejection struct {
+	family Family
+	kind   uint32
+	code   uint8
+	with   string
+}
+
+func rejections() []rejection {
+	return []rejection{
+		{IPv4, unix.NFT_REJECT_ICMP_UNREACH, 3, ""},
+		{IPv4, unix.NFT_REJECT_ICMP_UNREACH, 0, "icmp net-unreachable"},
+		{IPv4, unix.NFT_REJECT_ICMP_UNREACH, 1, "icmp host-unreachable"},
+		{IPv4, unix.NFT_REJECT_ICMP_UNREACH, 2, "icmp prot-unreachable"},
+		{IPv4, unix.NFT_REJECT_ICMP_UNREACH, 13, "icmp admin-prohibited"},
+		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 4, ""},
+		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 0, "icmpv6 no-route"},
+		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 1, "icmpv6 admin-prohibited"},
+		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 3, "icmpv6 addr-unreachable"},
+		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 1, ""},
+		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 2, "icmpx host-unreachable"},
+		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 3, "icmpx admin-prohibited"},
+	}
+}
+
+func (r Reject) encode(e *ruleEncoder) error {
+	if e.family == INet && e.l3 != "" {
+		// Here nft means another answer by the same word, so the text would not do what the message does.
+		return errors.New("after an address in family inet it is outside the subset: use a table of the address's family")
+	}
+	for _, x := range rejections() {
+		if x.family == e.family && x.with == r.With {
+			e.add(&expr.Reject{Type: x.kind, Code: x.code})
+			return nil
+		}
+	}
+	return fmt.Errorf("not to be had in family %s", e.family)
+}
+
+func (m Masquerade) encode(e *ruleEncoder) error {
+	if m.Min == 0 {
+		if m.Max != 0 {
+			return errors.New("a range of ports needs its first")
+		}
+		e.add(&expr.Masq{})
+		return nil
+	}
+	if m.Max != 0 && m.Max < m.Min {
+		return errors.New("the range of ports is empty")
+	}
+	if e.l4 == "" {
+		return errors.New("a range of ports needs `meta l4proto` before it")
+	}
+	x := &expr.Masq{ToPorts: true, RegProtoMin: unix.NFT_REG32_00}
+	e.add(&expr.Immediate{Register: unix.NFT_REG32_00, Data: binary.BigEndian.AppendUint16(nil, m.Min)})
+	if m.Max > m.Min {
+		x.RegProtoMax = unix.NFT_REG32_00 + 1
+		e.add(&expr.Immediate{Register: unix.NFT_REG32_00 + 1, Data: binary.BigEndian.AppendUint16(nil, m.Max)})
+	}
+	e.add(x)
+	return nil
+}
+
+func (o Opaque) encode(*ruleEncoder) error {
+	return errors.New("was read from another's rule and is outside the subset: it cannot be sent")
+}

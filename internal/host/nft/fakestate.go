@@ -1,0 +1,201 @@
+package nft
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// fakeState is the copy that a Fake's transaction works on.
+type fakeState struct {
+	tables map[tableID]*Listing
+	handle uint64
+}
+
+func (s *fakeState) next() uint64 {
+	s.handle++
+	return s.handle
+}
+
+func (s *fakeState) apply(o operation) unix.Errno {
+	if t, ok := o.object.(Table); ok {
+		return s.table(o.verb, t)
+	}
+	var id tableID
+	switch x := o.object.(type) {
+	case Chain:
+		id = tableID{x.Family, x.Table}
+	case Set:
+		id = tableID{x.Family, x.Table}
+	case Rule:
+		id = tableID{x.Family, x.Table}
+	case Elements:
+		id = tableID{x.Set.Family, x.Set.Table}
+	}
+	l, ok := s.tables[id]
+	if !ok {
+		return unix.ENOENT
+	}
+	switch x := o.object.(type) {
+	case Chain:
+		return s.chain(l, o.verb, x)
+	case Set:
+		return s.set(l, o.verb, x)
+	case Rule:
+		return s.rule(l, o.verb, x)
+	case Elements:
+		return changeElements(l, o.verb, x)
+	}
+	return unix.EOPNOTSUPP
+}
+
+func (s *fakeState) table(v verb, t Table) unix.Errno {
+	id := tableID{t.Family, t.Name}
+	l, exists := s.tables[id]
+	switch {
+	case v == verbAdd && exists:
+		return 0
+	case v == verbCreate && exists:
+		return unix.EEXIST
+	case v == verbAdd || v == verbCreate:
+		t.Handle = s.next()
+		s.tables[id] = &Listing{Table: t, Elements: map[string][]string{}}
+		return 0
+	case !exists:
+		return unix.ENOENT
+	case v == verbFlush:
+		l.Rules = nil
+		return 0
+	}
+	delete(s.tables, id)
+	return 0
+}
+
+func (s *fakeState) chain(l *Listing, v verb, c Chain) unix.Errno {
+	old, exists := l.Chain(c.Name)
+	switch {
+	case v == verbCreate && exists:
+		return unix.EEXIST
+	case v == verbAdd && exists:
+		if old.Hook != "" && c.Hook != "" {
+			if old.Hook != c.Hook || old.Type != c.Type || old.Priority != c.Priority {
+				return unix.EEXIST
+			}
+			for i := range l.Chains {
+				if l.Chains[i].Name == c.Name {
+					l.Chains[i].Policy = c.Policy
+				}
+			}
+		}
+		return 0
+	case v == verbAdd || v == verbCreate:
+		c.Handle = s.next()
+		l.Chains = append(l.Chains, c)
+		return 0
+	case !exists:
+		return unix.ENOENT
+	}
+	if v == verbDelete {
+		for _, r := range l.Rules {
+			if r.Chain != c.Name && refersTo(r, func(x Expr) bool { j, ok := x.(Verdict); return ok && j.Chain == c.Name }) {
+				return unix.EBUSY
+			}
+		}
+		l.Chains = slices.DeleteFunc(l.Chains, func(x Chain) bool { return x.Name == c.Name })
+	}
+	l.Rules = slices.DeleteFunc(l.Rules, func(r Rule) bool { return r.Chain == c.Name })
+	return 0
+}
+
+func refersTo(r Rule, is func(Expr) bool) bool { return slices.ContainsFunc(r.Exprs, is) }
+
+func (s *fakeState) set(l *Listing, v verb, x Set) unix.Errno {
+	old, exists := l.Set(x.Name)
+	switch {
+	case v == verbCreate && exists, v == verbAdd && exists && old.Type != x.Type:
+		return unix.EEXIST
+	case v == verbAdd && exists:
+		return 0
+	case v == verbAdd || v == verbCreate:
+		x.Handle = s.next()
+		l.Sets = append(l.Sets, x)
+		return 0
+	case !exists:
+		return unix.ENOENT
+	}
+	if v == verbDelete {
+		for _, r := range l.Rules {
+			if refersTo(r, func(e Expr) bool { in, ok := e.(In); return ok && in.Set == x.Name }) {
+				return unix.EBUSY
+			}
+		}
+		l.Sets = slices.DeleteFunc(l.Sets, func(y Set) bool { return y.Name == x.Name })
+	}
+	delete(l.Elements, x.Name)
+	return 0
+}
+
+func (s *fakeState) rule(l *Listing, v verb, r Rule) unix.Errno {
+	if _, ok := l.Chain(r.Chain); !ok {
+		return unix.ENOENT
+	}
+	if v == verbDelete {
+		n := len(l.Rules)
+		l.Rules = slices.DeleteFunc(l.Rules, func(x Rule) bool { return x.Handle == r.Handle && x.Chain == r.Chain })
+		if len(l.Rules) == n {
+			return unix.ENOENT
+		}
+		return 0
+	}
+	for _, x := range r.Exprs {
+		switch e := x.(type) {
+		case Verdict:
+			if _, ok := l.Chain(e.Chain); e.Chain != "" && !ok {
+				return unix.ENOENT
+			}
+		case In:
+			if _, ok := l.Set(e.Set); !ok {
+				return unix.ENOENT
+			}
+		}
+	}
+	r.Handle = s.next()
+	if v == verbInsert {
+		l.Rules = slices.Insert(l.Rules, 0, r)
+		return 0
+	}
+	l.Rules = append(l.Rules, r)
+	return 0
+}
+
+func changeElements(l *Listing, v verb, e Elements) unix.Errno {
+	set, ok := l.Set(e.Set.Name)
+	if !ok {
+		return unix.ENOENT
+	}
+	if set.Type != e.Set.Type {
+		return unix.EINVAL
+	}
+	have := make(map[string]bool, len(l.Elements[set.Name]))
+	for _, k := range l.Elements[set.Name] {
+		have[k] = true
+	}
+	for _, k := range e.Keys {
+		switch {
+		case v == verbDelete && !have[k]:
+			return unix.ENOENT
+		case v == verbCreate && have[k]:
+			return unix.EEXIST
+		}
+		have[k] = v != verbDelete
+	}
+	keys := make([]string, 0, len(have))
+	for k, in := range have {
+		if in {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	l.Elements[set.Name] = keys
+	return 0
+}

@@ -1,0 +1,254 @@
+package nft
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Numbers that x/sys does not carry; from the kernel's nf_tables.h and libnftnl's udata.h.
+const (
+	attrTableUserdata = 6  // NFTA_TABLE_USERDATA
+	attrTableHandle   = 4  // NFTA_TABLE_HANDLE
+	attrChainUserdata = 12 // NFTA_CHAIN_USERDATA
+	attrSetHandle     = 16 // NFTA_SET_HANDLE
+
+	udataComment    = 0 // of a table, chain or rule
+	udataSetOrder   = 0 // NFTNL_UDATA_SET_KEYBYTEORDER
+	udataSetComment = 7 // NFTNL_UDATA_SET_COMMENT
+)
+
+// elementsPerMessage bounds a message of elements: a nested attribute holds 64 KiB, an element takes 80 bytes at most.
+const elementsPerMessage = 512
+
+// message is one nf_tables message of a batch, before it has a sequence number.
+type message struct {
+	kind   uint8 // NFT_MSG_…
+	flags  netlink.HeaderFlags
+	family Family
+	attrs  []byte
+	op     int // index of the operation it serves
+}
+
+// encoder writes the attributes of one object; ids number the sets that are made in this batch.
+type encoder struct {
+	setID uint32
+}
+
+func attributes(f func(*netlink.AttributeEncoder) error) ([]byte, error) {
+	ae := netlink.NewAttributeEncoder()
+	ae.ByteOrder = binary.BigEndian
+	if err := f(ae); err != nil {
+		return nil, err
+	}
+	return ae.Encode()
+}
+
+// udata is one entry of the private data that user space leaves beside an object.
+func udata(kind uint8, value []byte) []byte {
+	return append([]byte{kind, uint8(len(value))}, value...)
+}
+
+func comment(kind uint8, s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return udata(kind, append([]byte(s), 0))
+}
+
+func (e *encoder) messages(n int, o operation) ([]message, error) {
+	switch x := o.object.(type) {
+	case Table:
+		return e.one(n, o, x.Family, unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_DELTABLE, tableAttrs(o.verb, x))
+	case Chain:
+		return e.one(n, o, x.Family, unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_DELCHAIN, chainAttrs(o.verb, x))
+	case Set:
+		e.setID++
+		return e.one(n, o, x.Family, unix.NFT_MSG_NEWSET, unix.NFT_MSG_DELSET, setAttrs(o.verb, x, e.setID))
+	case Rule:
+		return e.one(n, o, x.Family, unix.NFT_MSG_NEWRULE, unix.NFT_MSG_DELRULE, ruleAttrs(o.verb, x))
+	case Elements:
+		return e.elements(n, o, x)
+	}
+	return nil, fmt.Errorf("object %T is outside the subset", o.object)
+}
+
+func (e *encoder) one(n int, o operation, f Family, add, del uint8, fill func(*netlink.AttributeEncoder) error) ([]message, error) {
+	attrs, err := attributes(fill)
+	if err != nil {
+		return nil, err
+	}
+	m := message{kind: add, flags: netlink.Create, family: f, attrs: attrs, op: n}
+	switch o.verb {
+	case verbAdd:
+		if add == unix.NFT_MSG_NEWRULE {
+			m.flags |= netlink.Append
+		}
+	case verbCreate:
+		m.flags |= netlink.Excl
+	case verbInsert: // a rule without Append goes first
+	case verbDelete:
+		m.kind, m.flags = del, 0
+	case verbFlush:
+		m.flags = 0
+		m.kind = unix.NFT_MSG_DELRULE
+		if add == unix.NFT_MSG_NEWSET {
+			m.kind = unix.NFT_MSG_DELSETELEM
+		}
+	}
+	return []message{m}, nil
+}
+
+func tableAttrs(v verb, t Table) func(*netlink.AttributeEncoder) error {
+	return func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_TABLE_NAME, t.Name) // the same number as NFTA_RULE_TABLE, for a flush
+		if v == verbAdd || v == verbCreate {
+			ae.Uint32(unix.NFTA_TABLE_FLAGS, 0)
+			if u := comment(udataComment, t.Comment); u != nil {
+				ae.Bytes(attrTableUserdata, u)
+			}
+		}
+		return nil
+	}
+}
+
+func chainAttrs(v verb, c Chain) func(*netlink.AttributeEncoder) error {
+	return func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_CHAIN_TABLE, c.Table)
+		if v == verbFlush {
+			ae.String(unix.NFTA_RULE_CHAIN, c.Name)
+			return nil
+		}
+		ae.String(unix.NFTA_CHAIN_NAME, c.Name)
+		if v == verbDelete {
+			return nil
+		}
+		if u := comment(udataComment, c.Comment); u != nil {
+			ae.Bytes(attrChainUserdata, u)
+		}
+		if c.Hook == "" {
+			return nil
+		}
+		hook, err := c.Family.hookNumber(c.Hook)
+		if err != nil {
+			return err
+		}
+		ae.String(unix.NFTA_CHAIN_TYPE, c.Type)
+		ae.Uint32(unix.NFTA_CHAIN_POLICY, policyNumber(c.Policy))
+		ae.Nested(unix.NFTA_CHAIN_HOOK, func(h *netlink.AttributeEncoder) error {
+			h.Uint32(unix.NFTA_HOOK_HOOKNUM, hook)
+			h.Uint32(unix.NFTA_HOOK_PRIORITY, uint32(c.Priority))
+			return nil
+		})
+		return nil
+	}
+}
+
+func policyNumber(s string) uint32 {
+	if s == "drop" {
+		return 0 // NF_DROP
+	}
+	return 1 // NF_ACCEPT
+}
+
+func setAttrs(v verb, s Set, id uint32) func(*netlink.AttributeEncoder) error {
+	return func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_SET_TABLE, s.Table) // the same numbers as NFTA_SET_ELEM_LIST_TABLE and _SET, for a flush
+		ae.String(unix.NFTA_SET_NAME, s.Name)
+		if v == verbDelete || v == verbFlush {
+			return nil
+		}
+		t, err := parseType(s.Type)
+		if err != nil {
+			return err
+		}
+		ae.Uint32(unix.NFTA_SET_FLAGS, 0)
+		ae.Uint32(unix.NFTA_SET_KEY_TYPE, t.id())
+		ae.Uint32(unix.NFTA_SET_KEY_LEN, uint32(t.size()))
+		ae.Uint32(unix.NFTA_SET_ID, id)
+		u := udata(udataSetOrder, binary.NativeEndian.AppendUint32(nil, t.byteOrder()))
+		ae.Bytes(unix.NFTA_SET_USERDATA, append(u, comment(udataSetComment, s.Comment)...))
+		return nil
+	}
+}
+
+func ruleAttrs(v verb, r Rule) func(*netlink.AttributeEncoder) error {
+	return func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_RULE_TABLE, r.Table)
+		ae.String(unix.NFTA_RULE_CHAIN, r.Chain)
+		if v == verbDelete {
+			ae.Uint64(unix.NFTA_RULE_HANDLE, r.Handle)
+			return nil
+		}
+		exprs, err := encodeExprs(r.Family, r.Exprs)
+		if err != nil {
+			return err
+		}
+		ae.Nested(unix.NFTA_RULE_EXPRESSIONS, func(list *netlink.AttributeEncoder) error {
+			for _, x := range exprs {
+				b, err := expr.Marshal(byte(r.Family), x)
+				if err != nil {
+					return err
+				}
+				list.Bytes(unix.NLA_F_NESTED|unix.NFTA_LIST_ELEM, b)
+			}
+			return nil
+		})
+		if u := comment(udataComment, r.Comment); u != nil {
+			ae.Bytes(unix.NFTA_RULE_USERDATA, u)
+		}
+		return nil
+	}
+}
+
+// elements spreads the keys over as many messages as they need.
+func (e *encoder) elements(n int, o operation, x Elements) ([]message, error) {
+	m := message{kind: unix.NFT_MSG_NEWSETELEM, flags: netlink.Create, family: x.Set.Family, op: n}
+	switch o.verb {
+	case verbCreate:
+		m.flags |= netlink.Excl
+	case verbDelete:
+		m.kind, m.flags = unix.NFT_MSG_DELSETELEM, 0
+	}
+	t, err := parseType(x.Set.Type)
+	if err != nil {
+		return nil, err
+	}
+	var out []message
+	for keys := x.Keys; len(keys) > 0; {
+		part := keys[:min(len(keys), elementsPerMessage)]
+		keys = keys[len(part):]
+		if m.attrs, err = elementAttrs(x.Set, t, part); err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func elementAttrs(s Set, t keyType, keys []string) ([]byte, error) {
+	return attributes(func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, s.Table)
+		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.Name)
+		ae.Nested(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(list *netlink.AttributeEncoder) error {
+			for _, k := range keys {
+				b, err := t.encode(k)
+				if err != nil {
+					return err
+				}
+				list.Nested(unix.NFTA_LIST_ELEM, func(elem *netlink.AttributeEncoder) error {
+					elem.Nested(unix.NFTA_SET_ELEM_KEY, func(key *netlink.AttributeEncoder) error {
+						key.Bytes(unix.NFTA_DATA_VALUE, b)
+						return nil
+					})
+					return nil
+				})
+			}
+			return nil
+		})
+		return nil
+	})
+}

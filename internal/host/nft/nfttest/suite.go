@@ -1,0 +1,407 @@
+// Package nfttest holds the suite that every nft.Backend passes: the kernel and the one in memory.
+package nfttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host/nft"
+)
+
+// Names of what the suite makes; the table is TableName in family ip.
+const TableName = "suite"
+
+// Layout is a transaction that uses every object and expression of the subset that family ip has.
+func Layout() *nft.Transaction {
+	x := &nft.Transaction{}
+	x.Add(nft.Table{Family: nft.IPv4, Name: TableName, Comment: "of the suite"})
+	for _, s := range sets() {
+		x.Add(s)
+	}
+	chain := nft.Chain{Family: nft.IPv4, Table: TableName}
+	for _, name := range []string{"masq", "last", "to"} {
+		chain.Name = name
+		x.Add(chain)
+	}
+	x.Add(base("forward", "filter", "forward", 0, "accept"))
+	x.Add(base("early", "filter", "forward", -7, "drop"))
+	x.Add(base("postrouting", "nat", "postrouting", 100, "accept"))
+	for _, r := range rules() {
+		x.Add(r)
+	}
+	return x
+}
+
+func base(name, kind, hook string, priority int32, policy string) nft.Chain {
+	return nft.Chain{Family: nft.IPv4, Table: TableName, Name: name, Type: kind, Hook: hook, Priority: priority, Policy: policy}
+}
+
+func set(name, kind string) nft.Set {
+	return nft.Set{Family: nft.IPv4, Table: TableName, Name: name, Type: kind}
+}
+
+func sets() []nft.Set {
+	hosts := set("hosts", "ipv4_addr")
+	hosts.Comment = "with a comment"
+	return []nft.Set{
+		set("bridges", "ifname"), set("same", "ifname . ifname"), set("net24", "ifname . ipv4_addr"), hosts,
+		set("flows", "ipv4_addr . ipv4_addr"),
+	}
+}
+
+func rules() []nft.Rule {
+	rule := func(chain, comment string, exprs ...nft.Expr) nft.Rule {
+		return nft.Rule{Family: nft.IPv4, Table: TableName, Chain: chain, Exprs: exprs, Comment: comment}
+	}
+	from := []nft.Term{{Field: nft.IIfName}, {Field: nft.IPSaddr, Bits: 24}}
+	return []nft.Rule{
+		rule("masq", "", nft.Match{Field: nft.IPDaddr, Value: "224.0.0.0/24"}, nft.Return()),
+		rule("masq", "", nft.Match{Field: nft.IPDaddr, Value: "10.16.0.0/12"}, nft.Drop()),
+		rule("masq", "", nft.Match{Field: nft.IPDaddr, Value: "255.255.255.255"}, nft.Return()),
+		rule("masq", "ports that guests may look like", nft.Match{Field: nft.L4Proto, Value: "tcp"}, nft.Masquerade{Min: 1024, Max: 65535}),
+		rule("masq", "", nft.Match{Field: nft.L4Proto, Value: "udp"}, nft.Masquerade{Min: 2000}),
+		rule("masq", "", nft.Counter{}, nft.Masquerade{}),
+		rule("to", "", nft.Established|nft.Related, nft.In{Key: from, Set: "net24"}, nft.Accept()),
+		rule("to", "", nft.Match{Field: nft.IIfName, Not: true, Value: "eth0"}, nft.Match{Field: nft.UDPDport, Value: "67"}, nft.Accept()),
+		rule("to", "", nft.Match{Field: nft.TCPDport, Value: "443"}, nft.Verdict{Kind: "goto", Chain: "last"}),
+		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}, {Field: nft.OIfName}}, Set: "same"}, nft.Accept()),
+		rule("forward", "", nft.Jump("to")),
+		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IPSaddr, Bits: 8}, {Field: nft.IPDaddr}}, Set: "flows"}, nft.Accept()),
+		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.OIfName}}, Set: "bridges"}, nft.Reject{}),
+		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}}, Not: true, Set: "bridges"}, nft.Reject{With: "icmp host-unreachable"}),
+		rule("postrouting", "", nft.In{Key: []nft.Term{{Field: nft.IPSaddr, Bits: 24}}, Set: "hosts"},
+			nft.In{Key: []nft.Term{{Field: nft.IPDaddr, Bits: 24}}, Not: true, Set: "hosts"}, nft.Jump("masq")),
+	}
+}
+
+// Want is the table that Layout makes, as `nft list table` prints it.
+const Want = `table ip suite {
+	comment "of the suite"
+	set bridges {
+		type ifname
+	}
+
+	set same {
+		type ifname . ifname
+	}
+
+	set net24 {
+		type ifname . ipv4_addr
+	}
+
+	set hosts {
+		type ipv4_addr
+		comment "with a comment"
+	}
+
+	set flows {
+		type ipv4_addr . ipv4_addr
+	}
+
+	chain masq {
+		ip daddr 224.0.0.0/24 return
+		ip daddr 10.16.0.0/12 drop
+		ip daddr 255.255.255.255 return
+		meta l4proto tcp masquerade to :1024-65535 comment "ports that guests may look like"
+		meta l4proto udp masquerade to :2000
+		counter packets 0 bytes 0 masquerade
+	}
+
+	chain last {
+	}
+
+	chain to {
+		ct state established,related iifname . ip saddr & 255.255.255.0 @net24 accept
+		iifname != "eth0" udp dport 67 accept
+		tcp dport 443 goto last
+	}
+
+	chain forward {
+		type filter hook forward priority filter; policy accept;
+		iifname . oifname @same accept
+		jump to
+		ip saddr & 255.0.0.0 . ip daddr @flows accept
+		oifname @bridges reject
+		iifname != @bridges reject with icmp host-unreachable
+	}
+
+	chain early {
+		type filter hook forward priority filter - 7; policy drop;
+	}
+
+	chain postrouting {
+		type nat hook postrouting priority srcnat; policy accept;
+		ip saddr & 255.255.255.0 == @hosts ip daddr & 255.255.255.0 != @hosts jump masq
+	}
+}
+`
+
+type suite struct {
+	t *testing.T
+	b nft.Backend
+}
+
+func (s suite) commit(x *nft.Transaction) {
+	s.t.Helper()
+	if err := s.b.Commit(context.Background(), x); err != nil {
+		s.t.Fatalf("commit: %v\n%s", err, x)
+	}
+}
+
+func (s suite) add(objects ...nft.Object) {
+	s.t.Helper()
+	x := &nft.Transaction{}
+	for _, o := range objects {
+		x.Add(o)
+	}
+	s.commit(x)
+}
+
+func (s suite) dump() *nft.Listing {
+	s.t.Helper()
+	l, err := s.b.Dump(context.Background(), nft.IPv4, TableName)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+func (s suite) want(text string) {
+	s.t.Helper()
+	if d := cmp.Diff(text, s.dump().String()); d != "" {
+		s.t.Errorf("table (-want +got):\n%s", d)
+	}
+}
+
+func (s suite) refused(x *nft.Transaction, errno unix.Errno, command string) {
+	s.t.Helper()
+	err := s.b.Commit(context.Background(), x)
+	var e *nft.Error
+	if !errors.As(err, &e) || !errors.Is(err, errno) || !strings.HasPrefix(e.Command, command) {
+		s.t.Errorf("commit gave %v; want %v on %q", err, errno, command)
+	}
+}
+
+// RunBackend runs the suite. open returns an empty backend for each case.
+func RunBackend(t *testing.T, open func(*testing.T) nft.Backend) {
+	cases := []struct {
+		name string
+		run  func(suite)
+	}{
+		{"a table that does not exist is ErrNoTable", noTable},
+		{"the dump is what was added", func(s suite) { s.commit(Layout()); s.want(Want) }},
+		{"adding again what is no rule changes nothing", addAgain},
+		{"a transaction whose last object is refused changes nothing", atomic},
+		{"what does not exist, exists already or is in use is refused by name", refusals},
+		{"elements come and go, and those that stay are untouched", elements},
+		{"ten thousand elements are one transaction", manyElements},
+		{"rules are inserted first and deleted by handle", ruleOrder},
+		{"a flushed chain keeps nothing but itself", flush},
+		{"a change in between is ErrChanged and changes nothing", changedBetween},
+		{"a deleted table takes all with it and can be made again at once", deleteTable},
+		{"an invalid object sticks and nothing is sent", sticks},
+		{"an ended context sends nothing", ended},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.run(suite{t, open(t)}) })
+	}
+}
+
+func noTable(s suite) {
+	ctx := context.Background()
+	_, err1 := s.b.Dump(ctx, nft.IPv4, TableName)
+	_, err2 := s.b.Layout(ctx, nft.IPv4, TableName)
+	_, err3 := s.b.Elements(ctx, set("bridges", "ifname"))
+	for i, err := range []error{err1, err2, err3} {
+		if !errors.Is(err, nft.ErrNoTable) {
+			s.t.Errorf("call %d gave %v", i, err)
+		}
+	}
+}
+
+func addAgain(s suite) {
+	s.commit(Layout())
+	x := &nft.Transaction{}
+	x.Add(nft.Table{Family: nft.IPv4, Name: TableName})
+	for _, o := range sets() {
+		x.Add(o)
+	}
+	x.Add(base("forward", "filter", "forward", 0, "accept"))
+	s.commit(x)
+	s.want(Want)
+}
+
+func atomic(s suite) {
+	s.commit(Layout())
+	bridges := set("bridges", "ifname")
+	x := &nft.Transaction{}
+	x.Add(nft.Elements{Set: bridges, Keys: []string{"virbr0", "virbr1"}})
+	x.Add(set("more", "ipv4_addr"))
+	x.Flush(nft.Chain{Family: nft.IPv4, Table: TableName, Name: "forward"})
+	x.Delete(nft.Elements{Set: set("hosts", "ipv4_addr"), Keys: []string{"192.0.2.1"}})
+	s.refused(x, unix.ENOENT, "delete element ip suite hosts { 192.0.2.1 }")
+	s.want(Want)
+}
+
+func refusals(s suite) {
+	s.commit(Layout())
+	one := func(do func(*nft.Transaction)) *nft.Transaction {
+		x := &nft.Transaction{}
+		do(x)
+		return x
+	}
+	chain := nft.Chain{Family: nft.IPv4, Table: TableName, Name: "to"}
+	s.refused(one(func(x *nft.Transaction) { x.Delete(chain) }), unix.EBUSY, "delete chain ip suite to")
+	s.refused(one(func(x *nft.Transaction) { x.Delete(set("same", "ifname . ifname")) }), unix.EBUSY, "delete set ip suite same")
+	s.refused(one(func(x *nft.Transaction) { x.Create(nft.Table{Family: nft.IPv4, Name: TableName}) }), unix.EEXIST, "create table ip suite")
+	s.refused(one(func(x *nft.Transaction) { x.Delete(nft.Table{Family: nft.IPv4, Name: "absent"}) }), unix.ENOENT, "delete table ip absent")
+	rule := nft.Rule{Family: nft.IPv4, Table: TableName, Chain: "to", Exprs: []nft.Expr{nft.Jump("absent")}}
+	s.refused(one(func(x *nft.Transaction) { x.Add(rule) }), unix.ENOENT, "add rule ip suite to jump absent")
+	rule.Exprs = []nft.Expr{nft.In{Key: []nft.Term{{Field: nft.IPSaddr}}, Set: "absent"}, nft.Drop()}
+	s.refused(one(func(x *nft.Transaction) { x.Add(rule) }), unix.ENOENT, "add rule ip suite to ip saddr @absent drop")
+	x := one(func(x *nft.Transaction) {
+		x.Add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}})
+		x.Create(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}})
+	})
+	s.refused(x, unix.EEXIST, `create element ip suite bridges { "virbr0" }`)
+	s.want(Want)
+}
+
+func elements(s suite) {
+	s.commit(Layout())
+	net := set("net24", "ifname . ipv4_addr")
+	s.add(nft.Elements{Set: net, Keys: []string{"virbr1 . 192.168.123.0", "virbr0 . 192.168.122.0"}},
+		nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}},
+		nft.Elements{Set: set("flows", "ipv4_addr . ipv4_addr"), Keys: []string{"10.0.0.0 . 192.0.2.1"}})
+	s.add(nft.Elements{Set: net, Keys: []string{"virbr0 . 192.168.122.0"}}) // there already
+	x := &nft.Transaction{}
+	x.Delete(nft.Elements{Set: net, Keys: []string{"virbr1 . 192.168.123.0"}})
+	x.Add(nft.Elements{Set: net, Keys: []string{"virbr2 . 192.168.124.0"}})
+	s.commit(x)
+	want := map[string][]string{
+		"net24": {"virbr0 . 192.168.122.0", "virbr2 . 192.168.124.0"}, "bridges": {"virbr0"}, "flows": {"10.0.0.0 . 192.0.2.1"},
+	}
+	if d := cmp.Diff(want, s.dump().Elements); d != "" {
+		s.t.Errorf("elements (-want +got):\n%s", d)
+	}
+	got, err := s.b.Elements(context.Background(), net)
+	if d := cmp.Diff(want["net24"], got); d != "" || err != nil {
+		s.t.Errorf("elements of net24, error %v (-want +got):\n%s", err, d)
+	}
+	l, err := s.b.Layout(context.Background(), nft.IPv4, TableName)
+	if err != nil || l.String() != Want {
+		s.t.Errorf("layout, error %v:\n%s", err, l)
+	}
+}
+
+func manyElements(s suite) {
+	s.commit(Layout())
+	net := set("net24", "ifname . ipv4_addr")
+	keys := make([]string, 10000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("br%05d . 10.%d.%d.0", i, i/256, i%256)
+	}
+	s.add(nft.Elements{Set: net, Keys: keys})
+	if d := cmp.Diff(map[string][]string{"net24": keys}, s.dump().Elements); d != "" {
+		s.t.Errorf("elements (-want +got):\n%s", d)
+	}
+	x := &nft.Transaction{}
+	x.Delete(nft.Elements{Set: net, Keys: keys})
+	s.commit(x)
+	s.want(Want)
+}
+
+func ruleOrder(s suite) {
+	s.commit(Layout())
+	rule := nft.Rule{Family: nft.IPv4, Table: TableName, Chain: "early", Exprs: []nft.Expr{nft.Match{Field: nft.IIfName, Value: "a"}, nft.Accept()}}
+	x := &nft.Transaction{}
+	x.Add(rule)
+	rule.Exprs = []nft.Expr{nft.Match{Field: nft.IIfName, Value: "b"}, nft.Accept()}
+	x.Insert(rule)
+	s.commit(x)
+	got := s.dump().RulesOf("early")
+	if len(got) != 2 || got[0].Text() != `iifname "b" accept` || got[1].Text() != `iifname "a" accept` || !got[0].Equal(rule) {
+		s.t.Fatalf("rules %v", got)
+	}
+	x = &nft.Transaction{}
+	x.Delete(got[0])
+	x.Delete(got[1])
+	s.commit(x)
+	s.want(Want)
+	x = &nft.Transaction{}
+	x.Delete(got[0])
+	s.refused(x, unix.ENOENT, "delete rule ip suite early handle ")
+}
+
+func flush(s suite) {
+	s.commit(Layout())
+	s.add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}})
+	x := &nft.Transaction{}
+	x.Flush(nft.Chain{Family: nft.IPv4, Table: TableName, Name: "forward"})
+	x.Flush(set("bridges", "ifname"))
+	s.commit(x)
+	l := s.dump()
+	if n := len(l.RulesOf("forward")); n != 0 || len(l.RulesOf("masq")) != 6 || len(l.Elements) != 0 {
+		s.t.Errorf("after the flush:\n%s", l)
+	}
+}
+
+func changedBetween(s suite) {
+	s.commit(Layout())
+	gen := s.dump().Generation
+	extra := func() *nft.Transaction {
+		x := &nft.Transaction{}
+		x.IfGeneration(gen)
+		x.Add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}})
+		return x
+	}
+	s.add(set("other", "ipv4_addr"))
+	if err := s.b.Commit(context.Background(), extra()); !errors.Is(err, nft.ErrChanged) {
+		s.t.Errorf("commit after a change gave %v", err)
+	}
+	if l := s.dump(); len(l.Elements) != 0 {
+		s.t.Errorf("it was applied:\n%s", l)
+	}
+	gen = s.dump().Generation
+	s.commit(extra())
+}
+
+func deleteTable(s suite) {
+	s.commit(Layout())
+	x := &nft.Transaction{}
+	x.Delete(nft.Table{Family: nft.IPv4, Name: TableName})
+	x.Append(Layout())
+	s.commit(x)
+	s.want(Want)
+	x = &nft.Transaction{}
+	x.Delete(nft.Table{Family: nft.IPv4, Name: TableName})
+	s.commit(x)
+	noTable(s)
+}
+
+func sticks(s suite) {
+	s.commit(Layout())
+	x := &nft.Transaction{}
+	x.Add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr0"}})
+	x.Add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"a name far too long"}})
+	x.Add(nft.Elements{Set: set("bridges", "ifname"), Keys: []string{"virbr1"}})
+	if err := s.b.Commit(context.Background(), x); !errors.Is(err, nft.ErrInvalid) || !errors.Is(x.Err(), nft.ErrInvalid) || x.Len() != 1 {
+		s.t.Errorf("commit gave %v with %d changes", err, x.Len())
+	}
+	s.want(Want)
+}
+
+func ended(s suite) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.b.Commit(ctx, Layout()); !errors.Is(err, context.Canceled) {
+		s.t.Errorf("commit gave %v", err)
+	}
+	noTable(s)
+}
