@@ -54,11 +54,11 @@ const (
 // OwnProcedures are all calls of taproom's own program.
 func OwnProcedures() []Procedure {
 	return []Procedure{
-		proc[JSON, JSON](OwnApply, "OWN_APPLY", 0),
-		proc[JSON, JSON](OwnPlan, "OWN_PLAN", ReadOnly),
-		proc[JSON, JSON](OwnStatus, "OWN_STATUS", ReadOnly|Priority),
-		proc[JSON, JSON](OwnTrace, "OWN_TRACE", ReadOnly|Priority),
-		proc[JSON, JSON](OwnAgent, "OWN_AGENT", 0),
+		proc[JSON, JSON](OwnApply, "OWN_APPLY", BeforeOpen),
+		proc[JSON, JSON](OwnPlan, "OWN_PLAN", ReadOnly|BeforeOpen),
+		proc[JSON, JSON](OwnStatus, "OWN_STATUS", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnTrace, "OWN_TRACE", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnAgent, "OWN_AGENT", BeforeOpen),
 		proc[JSON, JSON](OwnVersion, "OWN_VERSION", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

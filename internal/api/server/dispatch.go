@@ -1,0 +1,200 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
+	"taproom/internal/api/xdr"
+)
+
+// request is one call.
+type request struct {
+	ctx     context.Context
+	conn    *conn
+	backend Backend
+	header  remote.Header
+	after   func() // runs when the reply has been written
+}
+
+// invocation is a call whose arguments have been read.
+type invocation interface {
+	run(q *request) error
+	result() xdr.Value
+}
+
+// entry is a row of the protocol's table with what answers it.
+type entry struct {
+	remote.Procedure
+	read func(body []byte) (invocation, error)
+}
+
+// program is the entries of one program, by number.
+type program struct{ entries []*entry }
+
+func newProgram(table []remote.Procedure) *program {
+	last := uint32(0)
+	for i := range table {
+		last = max(last, table[i].Number)
+	}
+	p := &program{entries: make([]*entry, last+1)}
+	for i := range table {
+		p.entries[table[i].Number] = &entry{Procedure: table[i]}
+	}
+	return p
+}
+
+func (p *program) find(procedure uint32) *entry {
+	if int64(procedure) >= int64(len(p.entries)) {
+		return nil
+	}
+	return p.entries[procedure]
+}
+
+// bound is arguments, result and what makes one of the other, in one allocation.
+type bound[A, R any, PA pointer[A], PR pointer[R]] struct {
+	a A
+	r R
+	f func(q *request, a *A, r *R) error
+}
+
+type pointer[T any] interface {
+	*T
+	xdr.Value
+}
+
+func (b *bound[A, R, PA, PR]) run(q *request) error { return b.f(q, &b.a, &b.r) }
+func (b *bound[A, R, PA, PR]) result() xdr.Value    { return PR(&b.r) }
+
+// bind says what answers a procedure. The types must be those of the table; TestEveryProcedureIsBound holds it.
+func bind[A, R any, PA pointer[A], PR pointer[R]](p *program, number uint32, f func(q *request, a *A, r *R) error) {
+	p.entries[number].read = func(body []byte) (invocation, error) {
+		b := &bound[A, R, PA, PR]{f: f}
+		return b, xdr.Decode(body, PA(&b.a))
+	}
+}
+
+// handle deals with one message. An error ends the connection.
+func (c *conn) handle(msg []byte) error {
+	h := remote.ParseHeader(msg)
+	body := msg[remote.HeaderSize:]
+	switch {
+	case h.Program == remote.ProgramKeepalive:
+		if h.Procedure == remote.KeepalivePing && h.Type == remote.Message {
+			c.postKeepalive(remote.KeepalivePong)
+		}
+		return nil
+	case h.Type == remote.Stream:
+		return c.handleStream(h, body)
+	case h.Type == remote.CallWithFDs:
+		return fmt.Errorf("message brings file descriptors, which was never offered")
+	case h.Type != remote.Call:
+		return c.reject(h, virterr.New(virterr.RPC, "Unexpected message type %d", h.Type))
+	case h.Status != remote.OK:
+		return c.reject(h, virterr.New(virterr.RPC, "Unexpected message status %d", h.Status))
+	}
+	p := c.srv.programs[h.Program]
+	if p == nil || h.Version != remote.Version {
+		return c.reject(h, virterr.New(virterr.RPC, "Cannot find program %d version %d", h.Program, h.Version))
+	}
+	e := p.find(h.Procedure)
+	if e == nil {
+		c.srv.countMissing(c, h)
+		return c.reject(h, virterr.Unsupported(fmt.Sprintf("procedure %d of program %#x", h.Procedure, h.Program)))
+	}
+	if err := c.admit(e); err != nil {
+		return c.reject(h, err)
+	}
+	inv, err := e.read(body)
+	if err != nil {
+		return c.reject(h, virterr.New(virterr.RPC, "Unable to decode the arguments of %s: %w", e.Name, err))
+	}
+	return c.call(h, e, inv)
+}
+
+// admit decides whether the connection may make the call at all.
+func (c *conn) admit(e *entry) error {
+	c.mu.Lock()
+	open, readOnly := c.open, c.readOnly
+	c.mu.Unlock()
+	switch {
+	case !open && !e.Has(remote.BeforeOpen):
+		return virterr.New(virterr.InternalError, "hypervisor connection not open").In(virterr.FromRPC)
+	case readOnly && !e.Has(remote.ReadOnly):
+		return virterr.New(virterr.OperationDenied, "read only access prevents %s", apiName(e.Name)).In(virterr.FromDom)
+	}
+	return nil
+}
+
+// call runs the call: here when it is quick, on a goroutine of its own otherwise.
+func (c *conn) call(h remote.Header, e *entry, inv invocation) error {
+	if e.Has(remote.Quick) {
+		return c.answer(h, e, inv)
+	}
+	slots := c.slots
+	if e.Has(remote.Priority) {
+		slots = c.priority
+	}
+	select {
+	case slots <- struct{}{}:
+	case <-c.srv.stopping:
+		return errGone
+	}
+	c.calls.Go(func() {
+		defer func() { <-slots }()
+		_ = c.answer(h, e, inv) // a client that is gone is noticed by read
+	})
+	return nil
+}
+
+// answer runs the call and writes its reply.
+func (c *conn) answer(h remote.Header, e *entry, inv invocation) error {
+	q := &request{ctx: c.srv.ctx, conn: c, backend: c.srv.backend, header: h}
+	if err := c.guarded(q, e, inv); err != nil {
+		return c.reject(h, err)
+	}
+	reply := h
+	reply.Type, reply.Status = remote.Reply, remote.OK
+	buf, err := remote.Append(c.srv.bufs.get(), reply, inv.result())
+	if err != nil {
+		c.srv.log.Error("encode a reply", "procedure", e.Name, "error", err)
+		return c.reject(h, virterr.New(virterr.RPC, "Unable to encode the reply of %s: %w", e.Name, err))
+	}
+	if err := c.out.send(buf); err != nil {
+		return err
+	}
+	if q.after != nil {
+		q.after()
+	}
+	return nil
+}
+
+// guarded runs the call; a panic becomes its error.
+func (c *conn) guarded(q *request, e *entry, inv invocation) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.srv.log.Error("panic in a call", "procedure", e.Name, "panic", p, "stack", string(debug.Stack()))
+			err = virterr.New(virterr.InternalError, "%s failed unexpectedly: %v (this is a bug; the daemon's log has the stack)", e.Name, p)
+		}
+	}()
+	return inv.run(q)
+}
+
+// reject answers with an error.
+func (c *conn) reject(h remote.Header, err error) error {
+	reply := h
+	reply.Type, reply.Status = remote.Reply, remote.Failed
+	if h.Type == remote.Stream {
+		reply.Type = remote.Stream
+	}
+	buf, e := remote.Append(c.srv.bufs.get(), reply, wireError(err))
+	if e != nil { // a message of megabytes
+		buf, e = remote.Append(c.srv.bufs.get(), reply, wireError(virterr.New(virterr.InternalError, "the error is too long to be sent")))
+		if e != nil {
+			return e
+		}
+	}
+	return c.out.send(buf)
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
+	"taproom/internal/api/xdr"
+)
+
+// bindAbsent answers for what there is none of here. Lists are empty and lookups find nothing, because a client that asks
+// (virt-manager asks for everything) must not take "not supported" for a broken connection.
+func bindAbsent(p *program) {
+	for _, n := range []uint32{
+		remote.ProcConnectListAllStoragePools, remote.ProcConnectListAllInterfaces, remote.ProcConnectListAllNodeDevices,
+		remote.ProcConnectListAllNWFilters, remote.ProcConnectListAllNWFilterBindings, remote.ProcConnectListAllSecrets,
+	} {
+		bind(p, n, func(*request, *remote.NeedFlags, *remote.Empty) error { return nil })
+	}
+	for _, n := range []uint32{
+		remote.ProcConnectListStoragePools, remote.ProcConnectListDefinedStoragePools, remote.ProcConnectListInterfaces,
+		remote.ProcConnectListDefinedInterfaces, remote.ProcConnectListNWFilters, remote.ProcConnectListSecrets,
+	} {
+		bind(p, n, func(*request, *remote.Int, *remote.Strings) error { return nil })
+	}
+	for _, n := range []uint32{
+		remote.ProcConnectNumOfStoragePools, remote.ProcConnectNumOfDefinedStoragePools, remote.ProcConnectNumOfInterfaces,
+		remote.ProcConnectNumOfDefinedInterfaces, remote.ProcConnectNumOfNWFilters, remote.ProcConnectNumOfSecrets,
+	} {
+		bind(p, n, func(*request, *xdr.Void, *remote.Int) error { return nil })
+	}
+	bind(p, remote.ProcNodeNumOfDevices, func(*request, *remote.OptStringFlags, *remote.Int) error { return nil })
+	bind(p, remote.ProcNodeListDevices, func(*request, *remote.StringIntFlags, *remote.Strings) error { return nil })
+	bindAbsentPools(p)
+	bindAbsentObjects(p)
+}
+
+func noPool(by, what string) error {
+	return virterr.New(virterr.NoStoragePool, "no storage pool with matching %s '%s'", by, what)
+}
+
+func bindAbsentPools(p *program) {
+	byName := func(_ *request, a *remote.String, _ *remote.Network) error { return noPool("name", a.S) }
+	bind(p, remote.ProcStoragePoolLookupByName, byName)
+	bind(p, remote.ProcStoragePoolLookupByTargetPath, func(_ *request, a *remote.String, _ *remote.Network) error {
+		return noPool("target path", a.S)
+	})
+	bind(p, remote.ProcStoragePoolLookupByUUID, func(_ *request, a *remote.UUID, _ *remote.Network) error {
+		return noPool("uuid", a.UUID.String())
+	})
+	bind(p, remote.ProcStoragePoolGetInfo, func(_ *request, a *remote.Network, _ *xdr.Void) error {
+		return noPool("uuid", a.UUID.String())
+	})
+	bind(p, remote.ProcStoragePoolGetXMLDesc, func(_ *request, a *remote.NetworkFlags, _ *remote.String) error {
+		return noPool("uuid", a.UUID.String())
+	})
+	ask := func(_ *request, a *remote.Network, _ *remote.Int) error { return noPool("uuid", a.UUID.String()) }
+	bind(p, remote.ProcStoragePoolGetAutostart, ask)
+	bind(p, remote.ProcStoragePoolIsActive, ask)
+	bind(p, remote.ProcStoragePoolIsPersistent, ask)
+	bind(p, remote.ProcStoragePoolListAllVolumes, func(_ *request, a *remote.NetworkNeedFlags, _ *remote.Empty) error {
+		return noPool("uuid", a.UUID.String())
+	})
+	bind(p, remote.ProcStorageVolLookupByName, func(_ *request, a *remote.NetworkString, _ *xdr.Void) error {
+		return noPool("uuid", a.UUID.String())
+	})
+	bind(p, remote.ProcStorageVolLookupByKey, func(_ *request, a *remote.String, _ *xdr.Void) error {
+		return virterr.New(virterr.NoStorageVol, "no storage vol with matching key %s", a.S)
+	})
+	bind(p, remote.ProcStorageVolLookupByPath, func(_ *request, a *remote.String, _ *xdr.Void) error {
+		return virterr.New(virterr.NoStorageVol, "no storage vol with matching path '%s'", a.S)
+	})
+}
+
+func bindAbsentObjects(p *program) {
+	noInterface := func(what string) error {
+		return virterr.New(virterr.NoInterface, "couldn't find interface '%s'", what)
+	}
+	byString := func(_ *request, a *remote.String, _ *remote.NameMAC) error { return noInterface(a.S) }
+	bind(p, remote.ProcInterfaceLookupByName, byString)
+	bind(p, remote.ProcInterfaceLookupByMACString, byString)
+	bind(p, remote.ProcInterfaceIsActive, func(_ *request, a *remote.NameMAC, _ *remote.Int) error { return noInterface(a.Name) })
+	bind(p, remote.ProcNodeDeviceLookupByName, func(_ *request, a *remote.String, _ *remote.String) error {
+		return virterr.New(virterr.NoNodeDevice, "no node device with matching name '%s'", a.S)
+	})
+	bind(p, remote.ProcNWFilterLookupByName, func(_ *request, a *remote.String, _ *remote.Network) error {
+		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching name '%s'", a.S)
+	})
+	bind(p, remote.ProcNWFilterLookupByUUID, func(_ *request, a *remote.UUID, _ *remote.Network) error {
+		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching uuid '%s'", a.UUID)
+	})
+	bind(p, remote.ProcNWFilterBindingLookupByPortDev, func(_ *request, a *remote.String, _ *xdr.Void) error {
+		return virterr.New(virterr.NoNWFilterBinding, "no nwfilter binding for port dev '%s'", a.S)
+	})
+	bind(p, remote.ProcSecretLookupByUUID, func(_ *request, a *remote.UUID, _ *xdr.Void) error {
+		return virterr.New(virterr.NoSecret, "no secret with matching uuid '%s'", a.UUID)
+	})
+	bind(p, remote.ProcSecretLookupByUsage, func(_ *request, a *remote.IntString, _ *xdr.Void) error {
+		return virterr.New(virterr.NoSecret, "no secret with matching usage '%s'", a.S)
+	})
+}

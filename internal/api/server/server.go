@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"taproom/internal/api/remote"
+)
+
+// Options configure a Server. Only Backend has no default.
+type Options struct {
+	Backend Backend
+	Log     *slog.Logger
+	// KeepaliveInterval is how long a connection may be silent before it is asked for a sign of life, once the client
+	// has said that it understands (default 5 s); KeepaliveCount is how often it is asked (default 5).
+	KeepaliveInterval time.Duration
+	KeepaliveCount    int
+	// MessageTimeout is how long the rest of a message may take once its first byte came (default 30 s).
+	MessageTimeout time.Duration
+	// InFlight is how many calls of one client run at once; beyond it the connection is not read (default 64).
+	InFlight int
+	// EventQueue is how many events may wait for one client before it is disconnected (default 4096).
+	EventQueue int
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	num := func(n *int, v int) {
+		if *n == 0 {
+			*n = v
+		}
+	}
+	set(&o.KeepaliveInterval, 5*time.Second)
+	set(&o.MessageTimeout, 30*time.Second)
+	num(&o.KeepaliveCount, 5)
+	num(&o.InFlight, 64)
+	num(&o.EventQueue, 4096)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// ErrClosed is what Serve returns after Shutdown.
+var ErrClosed = errors.New("server is shut down")
+
+// Server serves one Backend on any number of listeners.
+type Server struct {
+	opts     Options
+	backend  Backend
+	log      *slog.Logger
+	programs map[uint32]*program
+	ctx      context.Context // of calls; ends when Shutdown runs out of patience
+	cancel   context.CancelFunc
+	stopping chan struct{}
+	bufs     buffers
+
+	unsubscribe func()
+	wg          sync.WaitGroup // listeners' connections and the keepalive loop
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	nextID    uint64
+	stopped   bool
+	missing   map[Missing]uint64
+
+	subsMu sync.RWMutex
+	subs   map[*conn]struct{} // connections with registrations
+}
+
+// Missing is a procedure that was called and is not there.
+type Missing struct {
+	Program, Procedure uint32
+	UID                uint32 // of the client
+}
+
+// New returns a Server that is subscribed to the Backend's events. ctx is the context of the calls it will serve: jobs go
+// on when their client leaves, and end early only when ctx or the patience of Shutdown ends. Shutdown must be called.
+func New(ctx context.Context, o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{
+		opts:      o,
+		backend:   o.Backend,
+		log:       o.Log,
+		programs:  newPrograms(),
+		stopping:  make(chan struct{}),
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+		missing:   map[Missing]uint64{},
+		subs:      map[*conn]struct{}{},
+	}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.unsubscribe = o.Backend.Subscribe(s.publish)
+	s.wg.Go(s.keepalive)
+	return s
+}
+
+// Serve accepts connections on l until Shutdown, and then returns ErrClosed. It closes l. readOnly is the flag of the
+// "-ro" sockets.
+func (s *Server) Serve(l net.Listener, readOnly bool) error {
+	if !s.addListener(l) {
+		return errors.Join(ErrClosed, l.Close())
+	}
+	defer s.removeListener(l)
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			s.start(nc, readOnly)
+			continue
+		}
+		select {
+		case <-s.stopping:
+			return ErrClosed
+		default:
+		}
+		if !temporary(err) {
+			return err
+		}
+		s.log.Error("accept a connection", "error", err, "remedy", "raise the limit of open files")
+		if !s.pause(100 * time.Millisecond) {
+			return ErrClosed
+		}
+	}
+}
+
+// pause waits until descriptors may be free again; it reports false when the server stops.
+func (s *Server) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.stopping:
+		return false
+	}
+}
+
+func (s *Server) addListener(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return false
+	}
+	s.listeners[l] = struct{}{}
+	return true
+}
+
+func (s *Server) removeListener(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+	_ = l.Close() // closed already after Shutdown
+}
+
+// start makes a connection of nc and serves it on a goroutine that Shutdown waits for.
+func (s *Server) start(nc net.Conn, readOnly bool) {
+	c := newConn(s, nc, readOnly)
+	s.mu.Lock()
+	if s.stopped {
+		s.mu.Unlock()
+		_ = nc.Close()
+		return
+	}
+	s.nextID++
+	c.id = s.nextID
+	s.conns[c] = struct{}{}
+	s.wg.Go(c.serve)
+	s.mu.Unlock()
+}
+
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+}
+
+// Shutdown stops accepting and reading, lets calls that run finish until ctx ends, then cancels them, and returns when
+// everything has ended.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.stopped {
+		s.stopped = true
+		close(s.stopping)
+	}
+	for l := range s.listeners {
+		_ = l.Close()
+	}
+	for c := range s.conns {
+		c.stopReading()
+	}
+	s.mu.Unlock()
+	s.unsubscribe()
+
+	ended := make(chan struct{})
+	go func() { s.wg.Wait(); close(ended) }()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+		s.cancel()
+		s.mu.Lock()
+		for c := range s.conns {
+			c.out.kill()
+		}
+		s.mu.Unlock()
+		<-ended
+	}
+	s.cancel()
+	return err
+}
+
+// Connections is how many clients there are.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// MissingCalls are the procedures that were asked for and are not there, with how often.
+func (s *Server) MissingCalls() map[Missing]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make(map[Missing]uint64, len(s.missing))
+	for k, n := range s.missing {
+		out[k] = n
+	}
+	return out
+}
+
+func (s *Server) countMissing(c *conn, h remote.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := Missing{Program: h.Program, Procedure: h.Procedure, UID: c.peer.UID}
+	if _, known := s.missing[k]; !known && len(s.missing) >= 4096 {
+		return // a client that tries every number must not fill memory
+	}
+	if s.missing[k]++; s.missing[k] == 1 {
+		s.log.Warn("a client calls a procedure that is not there", "client", c.id, "program", h.Program, "procedure", h.Procedure)
+	}
+}
+
+// keepalive asks silent connections for a sign of life.
+func (s *Server) keepalive() {
+	t := time.NewTicker(s.opts.KeepaliveInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-t.C:
+		}
+		s.mu.Lock()
+		for c := range s.conns {
+			c.beat(s.opts.KeepaliveCount)
+		}
+		s.mu.Unlock()
+	}
+}

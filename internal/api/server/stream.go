@@ -1,0 +1,186 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
+)
+
+const (
+	// streamChunk is how much of a console travels in one message.
+	streamChunk = 32 << 10
+	// streamBacklog is how much input may wait for a guest that does not read its console.
+	streamBacklog = 1 << 20
+)
+
+// stream is a console that a client has open. What the guest writes is read only as fast as the client takes it. What
+// the client types waits in a bounded queue; a guest that does not take it loses the stream, not the connection.
+type stream struct {
+	conn    *conn
+	header  remote.Header // of its messages; without status
+	rw      io.ReadWriteCloser
+	input   chan []byte
+	pending atomic.Int64 // bytes in input
+	done    chan struct{}
+	once    sync.Once
+}
+
+// openStream makes a stream of the call's serial. It moves data once the reply has been written.
+func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
+	h := q.header
+	h.Type = remote.Stream
+	s := &stream{conn: c, header: h, rw: rw, input: make(chan []byte, 1024), done: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams == nil {
+		c.streams = map[uint32]*stream{}
+	}
+	if c.streams[h.Serial] != nil {
+		return virterr.New(virterr.RPC, "serial %d has a stream already", h.Serial)
+	}
+	select {
+	case <-c.gone:
+		return errGone
+	default:
+	}
+	c.streams[h.Serial] = s
+	q.after = func() {
+		c.calls.Go(s.output)
+		c.calls.Go(s.feed)
+	}
+	return nil
+}
+
+// handleStream deals with what a client sends on a stream. Data for a stream that has ended is dropped: it may have been
+// under way when the stream ended.
+func (c *conn) handleStream(h remote.Header, body []byte) error {
+	c.mu.Lock()
+	s := c.streams[h.Serial]
+	c.mu.Unlock()
+	if s == nil || s.header.Program != h.Program || s.header.Procedure != h.Procedure {
+		if h.Status == remote.Continue {
+			return nil
+		}
+		return c.confirm(h) // finish and abort wait for an answer
+	}
+	if h.Status != remote.Continue {
+		s.close()
+		return c.confirm(s.header)
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	if s.pending.Add(int64(len(body))) > streamBacklog {
+		s.fail(virterr.New(virterr.OperationFailed, "the guest does not read its console: %d bytes are waiting", streamBacklog))
+		return nil
+	}
+	select {
+	case s.input <- append([]byte(nil), body...):
+	default:
+		s.fail(virterr.New(virterr.OperationFailed, "the guest does not read its console"))
+	}
+	return nil
+}
+
+// confirm answers the end of a stream.
+func (c *conn) confirm(h remote.Header) error {
+	h.Status = remote.OK
+	return c.out.send(remote.AppendRaw(c.srv.bufs.get(), h, nil))
+}
+
+// output carries what the guest writes to the client.
+func (s *stream) output() {
+	buf := make([]byte, streamChunk)
+	for {
+		n, err := s.rw.Read(buf)
+		if n > 0 && s.sendData(buf[:n]) != nil {
+			s.close()
+			return
+		}
+		switch {
+		case err == nil:
+			continue
+		case s.ended():
+			return
+		case errors.Is(err, io.EOF):
+			_ = s.sendData(nil) // an empty message is the end; the client then finishes the stream
+		default:
+			s.fail(err)
+		}
+		return
+	}
+}
+
+// feed carries what the client types to the guest.
+func (s *stream) feed() {
+	for {
+		select {
+		case <-s.done:
+			return
+		case b := <-s.input:
+			_, err := s.rw.Write(b)
+			s.pending.Add(-int64(len(b)))
+			if err != nil {
+				if !s.ended() {
+					s.fail(err)
+				}
+				return
+			}
+		}
+	}
+}
+
+func (s *stream) sendData(b []byte) error {
+	if s.ended() {
+		return errGone
+	}
+	h := s.header
+	h.Status = remote.Continue
+	return s.conn.out.send(remote.AppendRaw(s.conn.srv.bufs.get(), h, b))
+}
+
+func (s *stream) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// fail ends the stream and tells the client why.
+func (s *stream) fail(err error) {
+	if s.close() {
+		_ = s.conn.reject(s.header, err) // a client that is gone is noticed by read
+	}
+}
+
+// close ends the stream; it reports whether it was this call that did.
+func (s *stream) close() (first bool) {
+	s.once.Do(func() {
+		first = true
+		close(s.done)
+		s.conn.mu.Lock()
+		delete(s.conn.streams, s.header.Serial)
+		s.conn.mu.Unlock()
+		_ = s.rw.Close()
+	})
+	return first
+}
+
+// closeStreams ends all streams of a client that is gone.
+func (c *conn) closeStreams() {
+	c.mu.Lock()
+	open := make([]*stream, 0, len(c.streams))
+	for _, s := range c.streams {
+		open = append(open, s)
+	}
+	c.mu.Unlock()
+	for _, s := range open {
+		s.close()
+	}
+}
