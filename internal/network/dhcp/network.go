@@ -67,13 +67,18 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("serve DHCP for network %s: %s: %s", e.Network, e.Field, e.Reason)
 }
 
-// Fingerprint tells two configurations apart. Equal networks have equal fingerprints.
-func (n Network) Fingerprint() string {
+// JSON returns the one text form of the configuration.
+func (n Network) JSON() []byte {
 	b, err := json.Marshal(n)
 	if err != nil { // only a type that has no JSON form fails, and there is none in Network
-		return err.Error()
+		return nil
 	}
-	sum := sha256.Sum256(b)
+	return b
+}
+
+// Fingerprint tells two configurations apart. Equal networks have equal fingerprints.
+func (n Network) Fingerprint() string {
+	sum := sha256.Sum256(n.JSON())
 	return hex.EncodeToString(sum[:])
 }
 

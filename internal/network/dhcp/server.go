@@ -245,3 +245,6 @@ func address(ip net.IP) (netip.Addr, bool) {
 	a, ok := netip.AddrFromSlice(ip.To4())
 	return a, ok && !a.IsUnspecified()
 }
+
+// Remembered returns how many leases History has.
+func (s *Server) Remembered() int { return len(s.leases.at) }

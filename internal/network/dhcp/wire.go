@@ -88,4 +88,5 @@ type Event struct {
 	Change  *Change   `json:"change,omitempty"`
 	Compact bool      `json:"compact,omitempty"` // the lease file is mostly history and should be compacted
 	Missed  bool      `json:"missed,omitempty"`  // the reader was too slow: read the leases again
+	Failed  string    `json:"failed,omitempty"`  // what could not be done about it
 }

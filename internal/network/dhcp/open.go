@@ -1,0 +1,206 @@
+package dhcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host"
+	"taproom/internal/spec"
+)
+
+const (
+	socketName = "control.sock"
+	pidName    = "pid.json"
+	rootName   = "root"
+	logName    = "log"
+	// helloTimeout is how long a helper may take to say who it is before it counts as stuck and is replaced.
+	helloTimeout = 5 * time.Second
+)
+
+// pidRecord names the helper's process for good.
+type pidRecord struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// OpenHelper finds the running helper, or starts one: when there is none, when it does not answer, and when it speaks
+// another version. What it serves is kept in the first case and empty in the others. ctx bounds opening alone.
+func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
+	k := o.Kernel
+	if err := errors.Join(k.Mkdir(o.Dir, 0o700), k.Mkdir(o.path(rootName), 0o555)); err != nil {
+		return nil, fmt.Errorf("open the DHCP helper: %w", err)
+	}
+	h, err := o.adopt(ctx)
+	if err == nil {
+		return h, nil
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if err := o.clear(ctx); err != nil {
+		return nil, fmt.Errorf("replace the DHCP helper: %w", err)
+	}
+	h, err = o.start(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start the DHCP helper: %w", err)
+	}
+	return h, nil
+}
+
+// adopt connects to the helper that is there. Its word alone does not say which process it is: that comes from the pid
+// file, or, when a daemon died before it wrote one, from the cgroup. A helper that neither knows is told to quit.
+func (o HelperOptions) adopt(ctx context.Context) (*Helper, error) {
+	h, err := o.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.adopted = true
+	if h.process, err = o.identify(h.hello.PID); err != nil {
+		_, qerr := h.wire.call(ctx, Request{Op: OpQuit})
+		h.wire.close()
+		return nil, errors.Join(err, qerr)
+	}
+	h.wait = h.process.Wait
+	return h.begin(ctx, o.record(h.process))
+}
+
+func (o HelperOptions) identify(claim int) (*host.PIDFD, error) {
+	b, err := o.Kernel.ReadFileLimit(o.path(pidName), 4096)
+	var r pidRecord
+	if err == nil && json.Unmarshal(b, &r) == nil && r.PID == claim && r.Start > 0 {
+		return o.Kernel.OpenPID(r.PID, r.Start)
+	}
+	if o.Cgroup != "" {
+		pids, err := o.Kernel.CgroupProcs(o.Cgroup)
+		if err == nil && slices.Contains(pids, claim) {
+			return o.Kernel.OpenPID(claim, 0)
+		}
+	}
+	return nil, fmt.Errorf("the DHCP helper says it is process %d, which nothing confirms", claim)
+}
+
+// start starts a helper and connects to it.
+func (o HelperOptions) start(ctx context.Context) (*Helper, error) {
+	k := o.Kernel
+	if o.Cgroup != "" {
+		if err := k.MakeCgroup(o.Cgroup); err != nil {
+			return nil, err
+		}
+	}
+	log, err := k.OpenFile(o.path(logName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	listener, err := listenControl(k, o.path(socketName))
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	p, err := k.Start(host.ProcessSpec{
+		Path:   o.Program,
+		Args:   []string{"taproom-vnet", "-uid", strconv.Itoa(o.UID), "-gid", strconv.Itoa(o.GID), "-root", o.path(rootName)},
+		Env:    []string{"GOTRACEBACK=single", "GOMAXPROCS=2"},
+		Stderr: log, Files: []*os.File{listener}, Cgroup: o.Cgroup,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := o.record(&p.PIDFD); err != nil {
+		return nil, errors.Join(err, o.end(ctx, p))
+	}
+	listener.Close() // ours: with it open, a connection to a helper that has ended would wait for ever
+	h, err := o.connect(ctx)
+	if err != nil {
+		said, _ := k.ReadFileLimit(o.path(logName), 4096)
+		return nil, errors.Join(fmt.Errorf("%w; it said: %q", err, said), o.end(ctx, p))
+	}
+	h.process = &p.PIDFD
+	h.wait = func(ctx context.Context) error { _, err := p.Wait(ctx); return err } // reaps: it is our child
+	return h.begin(ctx, nil)
+}
+
+// end ends a helper that was started and is of no use.
+func (o HelperOptions) end(ctx context.Context, p *host.Process) error {
+	err := o.Kernel.Signal(&p.PIDFD, unix.SIGKILL)
+	if err == nil || errors.Is(err, host.ErrGone) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helloTimeout)
+		defer cancel()
+		_, err = p.Wait(ctx)
+	}
+	return errors.Join(err, p.Close())
+}
+
+// connect says hello and nothing more.
+func (o HelperOptions) connect(ctx context.Context) (*Helper, error) {
+	c, err := dialControl(o.Kernel, o.path(socketName))
+	if err != nil {
+		return nil, err
+	}
+	h := &Helper{
+		o: o, k: o.Kernel, events: make(chan Event, eventQueue), compact: make(chan spec.UUID, eventQueue),
+		over: make(chan struct{}), lost: make(chan struct{}),
+	}
+	h.wire = newWire(o.Kernel, c, h.deliver)
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	r, err := h.wire.call(ctx, Request{Op: OpHello})
+	if err == nil && (r.Hello == nil || r.Hello.Version != WireVersion) {
+		err = fmt.Errorf("the DHCP helper does not speak version %d", WireVersion)
+	}
+	if err != nil {
+		h.wire.close()
+		return nil, err
+	}
+	h.hello = *r.Hello
+	return h, nil
+}
+
+// record writes the pid file.
+func (o HelperOptions) record(p *host.PIDFD) error {
+	b, err := json.Marshal(pidRecord{p.PID, p.Start})
+	if err != nil {
+		return err
+	}
+	return o.Kernel.WriteFile(o.path(pidName), b, 0o600, false)
+}
+
+// clear ends whatever is left of an earlier helper: the process the pid file names, and all in the cgroup.
+func (o HelperOptions) clear(ctx context.Context) error {
+	k := o.Kernel
+	b, err := k.ReadFileLimit(o.path(pidName), 4096)
+	var r pidRecord
+	if err == nil && json.Unmarshal(b, &r) == nil && r.PID > 0 && r.Start > 0 {
+		err = o.kill(ctx, r)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrGone) {
+		return err
+	}
+	if o.Cgroup != "" {
+		if err := k.KillCgroup(o.Cgroup); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o HelperOptions) kill(ctx context.Context, r pidRecord) error {
+	p, err := o.Kernel.OpenPID(r.PID, r.Start)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := o.Kernel.Signal(p, unix.SIGKILL); err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
