@@ -1,0 +1,189 @@
+package qmp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"taproom/internal/host"
+)
+
+const (
+	// maxLine bounds one message. The longest that QEMU 10.0 sends, query-qmp-schema's reply, has about 250 KB.
+	maxLine = 8 << 20
+	// eventQueue is how many events may wait for their consumer. A guest can cause events at will, so there must be a
+	// bound; one that only watches lifecycle and devices stays far below it.
+	eventQueue = 1024
+)
+
+// Client is one connection to one QEMU. All methods may be called from any goroutine.
+type Client struct {
+	k        *host.Kernel
+	conn     net.Conn
+	peer     string
+	greeting Greeting
+	events   chan Event
+	writing  chan struct{} // holds one token: whoever has it writes
+	done     chan struct{} // closed by the reader when the connection is over
+
+	mu      sync.Mutex
+	pending map[uint64]*call
+	lastID  uint64
+	err     error // why the connection is over
+}
+
+// call is a command that waits for its reply.
+type call struct {
+	command string
+	reply   chan message // room for one: the reader never blocks
+}
+
+// Dial connects to the socket at path, takes QEMU's greeting and enters command mode. ctx bounds all of it. The caller
+// must Close the client and must consume Events.
+func Dial(ctx context.Context, k *host.Kernel, path string) (*Client, error) {
+	conn, err := k.DialUnix(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to QEMU's monitor: %w", err)
+	}
+	return New(ctx, k, conn, path)
+}
+
+// New is Dial for a connection that exists. It owns conn from here on, also when it fails. The peer is named in errors.
+func New(ctx context.Context, k *host.Kernel, conn net.Conn, peer string) (*Client, error) {
+	c := &Client{
+		k: k, conn: conn, peer: peer,
+		events: make(chan Event, eventQueue), writing: make(chan struct{}, 1), done: make(chan struct{}),
+		pending: map[uint64]*call{},
+	}
+	lines := newLineReader(conn, maxLine)
+	if err := c.greet(ctx, lines); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	go c.read(lines)
+	if err := c.Execute(ctx, "qmp_capabilities", nil, nil); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Client) greet(ctx context.Context, lines *lineReader) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
+	line, err := lines.next()
+	if !stop() {
+		return &NoReplyError{Command: "the connection with a greeting", Err: ctx.Err()}
+	}
+	if err != nil {
+		return &ConnError{Peer: c.peer, Err: sortOut(err)}
+	}
+	m, err := parse(line)
+	if err == nil && m.kind != kindGreeting {
+		err = fmt.Errorf("%w: want a greeting first, got %s", ErrMalformed, excerpt(line))
+	}
+	if err != nil {
+		return &ConnError{Peer: c.peer, Err: err}
+	}
+	c.greeting = m.greeting
+	return nil
+}
+
+// Greeting returns what QEMU said first.
+func (c *Client) Greeting() Greeting { return c.greeting }
+
+// Events returns the queue of events. It is closed when the connection is over; Err then tells why. When it runs full
+// (1024 unread events) the connection is closed with ErrEventOverflow, so that a guest that floods its monitor costs its
+// own connection and not the daemon's memory; the owner dials again and queries the state it missed.
+func (c *Client) Events() <-chan Event { return c.events }
+
+// Done is closed when the connection is over.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err returns nil while the connection lives and a *ConnError afterwards.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Close ends the connection, releases every waiting caller with ErrClosed and waits for the reader. It may be called
+// more than once.
+func (c *Client) Close() error {
+	c.fail(ErrClosed)
+	<-c.done
+	return nil
+}
+
+// fail records why the connection is over, once, and makes the reader return.
+func (c *Client) fail(err error) {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = &ConnError{Peer: c.peer, Err: err}
+	}
+	c.mu.Unlock()
+	_ = c.conn.Close() // a second one is refused and changes nothing
+}
+
+// read is the reader: it ends with the connection and releases everybody.
+func (c *Client) read(lines *lineReader) {
+	defer close(c.done)
+	defer close(c.events)
+	for {
+		line, err := lines.next()
+		if err == nil {
+			err = c.dispatch(line)
+		}
+		if err != nil {
+			c.fail(sortOut(err))
+			return
+		}
+	}
+}
+
+func (c *Client) dispatch(line []byte) error {
+	m, err := parse(line)
+	if err != nil {
+		return err
+	}
+	switch m.kind {
+	case kindEvent:
+		select {
+		case c.events <- m.event:
+			return nil
+		default:
+			return ErrEventOverflow
+		}
+	case kindReturn, kindError:
+		return c.deliver(m, line)
+	default:
+		return fmt.Errorf("%w: a second greeting", ErrMalformed)
+	}
+}
+
+func (c *Client) deliver(m message, line []byte) error {
+	if !m.hasID { // QEMU could not read what we sent, or the peer is not QEMU
+		return fmt.Errorf("%w: reply without id: %s", ErrMalformed, excerpt(line))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.id == 0 || m.id > c.lastID {
+		return fmt.Errorf("%w: reply to a command that was never sent: %s", ErrMalformed, excerpt(line))
+	}
+	if w, ok := c.pending[m.id]; ok { // otherwise its caller gave up
+		delete(c.pending, m.id)
+		w.reply <- m
+	}
+	return nil
+}
+
+// sortOut turns the errors of a dead socket into ours: closing a unix socket with unread data resets its peer.
+func sortOut(err error) error {
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", ErrPeerClosed, err)
+	}
+	return err
+}
