@@ -32,7 +32,8 @@ type Domain struct {
 
 // Metadata is kept byte for byte: it belongs to applications.
 type Metadata struct {
-	Inner string `xml:",innerxml"`
+	Attrs []xml.Attr `xml:",any,attr"`
+	Inner string     `xml:",innerxml"`
 }
 
 // Memory is an amount; Unit defaults to KiB (b, bytes, KB, k, KiB, MB, M, MiB, GB, G, GiB, TB, T, TiB).
@@ -218,10 +219,12 @@ type QEMUCommand struct {
 // QEMUArg is one argument.
 type QEMUArg struct {
 	Value string `xml:"value,attr"`
+	Extra
 }
 
 // QEMUEnv is one environment variable.
 type QEMUEnv struct {
 	Name  string `xml:"name,attr"`
 	Value string `xml:"value,attr,omitempty"`
+	Extra
 }
