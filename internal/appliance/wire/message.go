@@ -57,6 +57,12 @@ type Step struct {
 	At   float64 `json:"at"`
 }
 
+// NetworkWait asks the guest to answer only when it has leases.
+type NetworkWait struct {
+	Leases  int `json:"leases"`  // at least so many, and one for every link with a carrier
+	Seconds int `json:"seconds"` // but not longer than this
+}
+
 // Network is what the guest's network looks like from inside.
 type Network struct {
 	NICs   []NIC    `json:"nics"`

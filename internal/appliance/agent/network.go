@@ -1,0 +1,156 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"taproom/internal/appliance/wire"
+)
+
+// network describes links, addresses and routes as they are now.
+func (a *Agent) network() wire.Network {
+	n := wire.Network{NICs: a.nics.describe(), DNS: []string{}, Routes: []wire.Route{}}
+	for _, line := range readLines("/etc/resolv.conf") {
+		if server, found := strings.CutPrefix(line, "nameserver "); found {
+			n.DNS = append(n.DNS, server)
+		}
+	}
+	if f, err := os.Open("/proc/net/route"); err == nil {
+		defer f.Close()
+		n.Routes = parseRoutes(f)
+	}
+	return n
+}
+
+func (n *nics) describe() []wire.NIC {
+	list := []wire.NIC{}
+	links, err := net.Interfaces()
+	if err != nil {
+		return list
+	}
+	for _, l := range links {
+		if l.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		d := wire.NIC{
+			Name: l.Name, MAC: l.HardwareAddr.String(), MTU: l.MTU, Driver: driver(filepath.Join("/sys/class/net", l.Name, "device")),
+			Up: l.Flags&net.FlagUp != 0, Carrier: carrier(l.Name), Addresses: []string{},
+		}
+		addrs, _ := l.Addrs()
+		for _, a := range addrs {
+			d.Addresses = append(d.Addresses, a.String())
+		}
+		n.mu.Lock()
+		if c := n.byName[l.Name]; c != nil && c.lease != nil {
+			lease := *c.lease
+			d.Lease = &lease
+		}
+		n.mu.Unlock()
+		list = append(list, d)
+	}
+	return list
+}
+
+// waitLeases returns when every link with a carrier has a lease, and there are at least count of them, or when ctx is
+// done.
+func (n *nics) waitLeases(ctx context.Context, count int) {
+	for {
+		wake := n.wake()
+		leases, pending := 0, false
+		for _, nic := range n.describe() {
+			if nic.Lease != nil {
+				leases++
+			} else if nic.Carrier {
+				pending = true
+			}
+		}
+		if !pending && leases >= count {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		}
+	}
+}
+
+// driver returns the name of the driver that has a device.
+func driver(device string) string {
+	target, err := os.Readlink(filepath.Join(device, "driver"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// parseRoutes reads /proc/net/route, whose addresses are words in the machine's byte order.
+func parseRoutes(r io.Reader) []wire.Route {
+	routes := []wire.Route{}
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		f := strings.Fields(s.Text())
+		if len(f) < 8 {
+			continue
+		}
+		to, toOK := littleEndian(f[1])
+		by, byOK := littleEndian(f[2])
+		mask, maskOK := littleEndian(f[7])
+		if !toOK || !byOK || !maskOK {
+			continue // the heading
+		}
+		m := mask.As4()
+		ones, _ := net.IPMask(m[:]).Size()
+		route := wire.Route{Destination: netip.PrefixFrom(to, ones).String(), Link: f[0]}
+		if !by.IsUnspecified() {
+			route.Gateway = by.String()
+		}
+		routes = append(routes, route)
+	}
+	return routes
+}
+
+func littleEndian(word string) (netip.Addr, bool) {
+	b, err := hex.DecodeString(word)
+	if err != nil || len(b) != 4 {
+		return netip.Addr{}, false
+	}
+	slices.Reverse(b)
+	return netip.AddrFromSlice(b)
+}
+
+func readLines(path string) []string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
+}
+
+func readInt(path string) int64 {
+	v, _ := strconv.ParseInt(strings.TrimSpace(readText(path)), 10, 64)
+	return v
+}
+
+func readText(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// bounded returns seconds as a duration between one second and most.
+func bounded(seconds int, most time.Duration) time.Duration {
+	return min(max(time.Duration(seconds)*time.Second, time.Second), most)
+}

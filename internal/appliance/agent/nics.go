@@ -1,0 +1,296 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"taproom/internal/appliance/dhcpc"
+	"taproom/internal/appliance/wire"
+)
+
+// hostName is what a DHCP server's list of leases shows.
+const hostName = "taproom-guest"
+
+// nics gives every link an address, and keeps it.
+type nics struct {
+	console *console
+	rtnl    rtnl
+	tasks   sync.WaitGroup
+
+	mu      sync.Mutex
+	byName  map[string]*nic
+	changed chan struct{} // closed and replaced at every change of a link or lease
+}
+
+// nic is a link that is taken care of.
+type nic struct {
+	name   string
+	index  int
+	mac    net.HardwareAddr
+	cancel context.CancelFunc
+	lease  *wire.Lease // guarded by nics.mu
+	dns    []netip.Addr
+}
+
+func newNICs(c *console) *nics {
+	return &nics{console: c, byName: map[string]*nic{}, changed: make(chan struct{})}
+}
+
+// watchLinks tells everybody who waits when a link changed.
+func (n *nics) watchLinks(ctx context.Context) {
+	events, err := openLinkEvents()
+	if err != nil {
+		n.console.printf("%v", err)
+		return
+	}
+	for ctx.Err() == nil {
+		if err := events.wait(); err != nil {
+			n.console.printf("link events: %v", err)
+			return
+		}
+		n.update(func() {})
+	}
+}
+
+// update changes something under the lock and wakes who waits.
+func (n *nics) update(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (n *nics) wake() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+// add takes care of a link from now on. A link that is taken care of already is left alone.
+func (n *nics) add(ctx context.Context, name string) {
+	link, err := net.InterfaceByName(name)
+	if err != nil {
+		return
+	}
+	if link.Flags&net.FlagLoopback != 0 {
+		_ = n.rtnl.up(link.Index, 0)
+		return
+	}
+	if len(link.HardwareAddr) != 6 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byName[name] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := &nic{name: name, index: link.Index, mac: link.HardwareAddr, cancel: cancel}
+	n.byName[name] = c
+	n.tasks.Go(func() { n.care(ctx, c) })
+}
+
+func (n *nics) remove(name string) {
+	n.mu.Lock()
+	c := n.byName[name]
+	delete(n.byName, name)
+	n.mu.Unlock()
+	if c != nil {
+		c.cancel()
+		n.writeResolvConf()
+	}
+}
+
+// care brings a link up, gets a lease, and renews it, until the link goes away.
+func (n *nics) care(ctx context.Context, c *nic) {
+	if err := n.rtnl.up(c.index, 0); err != nil {
+		n.console.printf("%s: set up: %v", c.name, err)
+	}
+	client := &dhcpc.Client{MAC: c.mac, HostName: hostName}
+	for ctx.Err() == nil {
+		if !n.waitCarrier(ctx, c.name) {
+			return
+		}
+		lease, err := n.acquire(ctx, c, client)
+		if err != nil {
+			if ctx.Err() == nil {
+				n.console.printf("%s: %v", c.name, err)
+				n.pause(ctx, time.Second)
+			}
+			continue
+		}
+		n.bind(c, lease, 0)
+		n.keep(ctx, c, client, lease)
+		n.unbind(c)
+	}
+}
+
+func (n *nics) acquire(ctx context.Context, c *nic, client *dhcpc.Client) (dhcpc.Lease, error) {
+	t, err := openPacket(c.index)
+	if err != nil {
+		return dhcpc.Lease{}, err
+	}
+	defer t.Close()
+	return client.Acquire(ctx, t)
+}
+
+// keep renews a lease until it ends, is refused, or the link lost its carrier for good.
+func (n *nics) keep(ctx context.Context, c *nic, client *dhcpc.Client, lease dhcpc.Lease) {
+	began := time.Now()
+	wait := lease.Renew
+	for renewed := 0; ; {
+		if !n.pause(ctx, wait) {
+			return
+		}
+		next, err := n.renew(ctx, c, client, lease, time.Since(began) >= lease.Rebind)
+		switch {
+		case err == nil:
+			renewed++
+			lease, began, wait = next, time.Now(), next.Renew
+			n.bind(c, lease, renewed)
+			continue
+		case errors.Is(err, dhcpc.ErrRefused):
+			return
+		}
+		left := lease.Duration - time.Since(began)
+		if left <= 0 {
+			return
+		}
+		wait = min(max(left/8, time.Second), left)
+	}
+}
+
+// renew asks the server that gave the lease, and everybody once it had its time.
+func (n *nics) renew(ctx context.Context, c *nic, client *dhcpc.Client, lease dhcpc.Lease, anybody bool) (dhcpc.Lease, error) {
+	const patience = 3 * time.Second
+	var t interface {
+		dhcpc.Transport
+		Close() error
+	}
+	var err error
+	if anybody {
+		t, err = openPacket(c.index)
+	} else {
+		t, err = openUnicast(ctx, c.name, lease)
+	}
+	if err != nil {
+		return dhcpc.Lease{}, err
+	}
+	defer t.Close()
+	return client.Renew(ctx, t, lease, patience)
+}
+
+func (n *nics) bind(c *nic, l dhcpc.Lease, renewed int) {
+	if l.MTU > 0 {
+		if err := n.rtnl.up(c.index, l.MTU); err != nil {
+			n.console.printf("%s: set MTU %d: %v", c.name, l.MTU, err)
+		}
+	}
+	if err := n.rtnl.setAddress(c.index, l.Address); err != nil {
+		n.console.printf("%s: set address %v: %v", c.name, l.Address, err)
+	}
+	if len(l.Routers) > 0 {
+		if err := n.rtnl.setDefault(c.index, l.Routers[0]); err != nil {
+			n.console.printf("%s: set default route by %v: %v", c.name, l.Routers[0], err)
+		}
+	}
+	at := sinceBoot()
+	n.update(func() {
+		c.dns = l.DNS
+		c.lease = &wire.Lease{
+			Address: l.Address.String(), Server: l.Server.String(), Routers: texts(l.Routers), DNS: texts(l.DNS),
+			Seconds: uint32(min(l.Duration/time.Second, 1<<32-1)), BoundAt: at, Renewed: renewed,
+		}
+	})
+	n.writeResolvConf()
+	if renewed == 0 {
+		n.console.printf("%6.3f %s has %v from %v", at, c.name, l.Address, l.Server)
+	}
+}
+
+func (n *nics) unbind(c *nic) {
+	n.mu.Lock()
+	lease := c.lease
+	n.mu.Unlock()
+	if lease == nil {
+		return
+	}
+	if p, err := netip.ParsePrefix(lease.Address); err == nil {
+		_ = n.rtnl.removeAddress(c.index, p) // gone with its link, perhaps
+	}
+	n.update(func() { c.lease, c.dns = nil, nil })
+	n.writeResolvConf()
+}
+
+func (n *nics) writeResolvConf() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var lines []string
+	for _, name := range sortedKeys(n.byName) {
+		for _, server := range n.byName[name].dns {
+			if line := "nameserver " + server.String() + "\n"; !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if err := os.WriteFile("/etc/resolv.conf", []byte(strings.Join(lines, "")), 0o644); err != nil {
+		n.console.printf("%v", err)
+	}
+}
+
+// waitCarrier waits for the link to have a carrier. It returns false when ctx is done first.
+func (n *nics) waitCarrier(ctx context.Context, name string) bool {
+	for {
+		wake := n.wake()
+		if carrier(name) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-wake:
+		}
+	}
+}
+
+func (n *nics) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func carrier(name string) bool {
+	b, err := os.ReadFile(filepath.Join("/sys/class/net", name, "carrier"))
+	return err == nil && strings.TrimSpace(string(b)) == "1"
+}
+
+func texts(addrs []netip.Addr) []string {
+	var list []string
+	for _, a := range addrs {
+		list = append(list, a.String())
+	}
+	return list
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
