@@ -1,0 +1,247 @@
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host/nft"
+)
+
+// DefaultTable is the name of the table where no other is asked for. Daemons that share a network namespace need
+// a table each, because every element of the table counts as theirs.
+const DefaultTable = "taproom"
+
+// attempts bounds how often an Apply looks again because somebody changed nf_tables between its look and its change.
+const attempts = 16
+
+// Firewall is the table. It keeps nothing in memory; its methods may be called from several goroutines.
+type Firewall struct {
+	nft   nft.Backend
+	table string
+}
+
+var _ Backend = (*Firewall)(nil)
+
+// New returns the firewall in a table of that name, which need not exist.
+func New(b nft.Backend, table string) *Firewall { return &Firewall{nft: b, table: table} }
+
+// Observe returns the elements that are in force, ordered. A table whose rules are not as they should be enforces
+// nothing reliably, so it has none: the plan that follows adds them all, and Apply then rebuilds the table.
+func (f *Firewall) Observe(ctx context.Context) ([]Element, error) {
+	l, err := f.nft.Dump(ctx, nft.IPv4, f.table)
+	if errors.Is(err, nft.ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("observe the firewall: %w", err)
+	}
+	if !f.intact(l) {
+		return nil, nil
+	}
+	return elementsOf(l), nil
+}
+
+func elementsOf(l *nft.Listing) []Element {
+	var out []Element
+	for set, keys := range l.Elements {
+		for _, k := range keys {
+			out = append(out, Element{set, k})
+		}
+	}
+	slices.SortFunc(out, compare)
+	return out
+}
+
+func compare(a, b Element) int {
+	switch {
+	case a.Set < b.Set || a.Set == b.Set && a.Key < b.Key:
+		return -1
+	case a == b:
+		return 0
+	}
+	return 1
+}
+
+// Apply makes all of add exist and none of del, in one transaction with the rules they need. An element in both lists is
+// deleted. With the last element the table goes.
+func (f *Firewall) Apply(ctx context.Context, add, del []Element) error {
+	if err := f.checkAll(add, del); err != nil {
+		return err
+	}
+	add = slices.DeleteFunc(slices.Clone(add), func(e Element) bool { return slices.Contains(del, e) })
+	if len(add)+len(del) == 0 {
+		return nil
+	}
+	for range attempts {
+		err := f.try(ctx, add, del)
+		if !raced(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("change the firewall: somebody else changed nf_tables %d times in between: %w", attempts, nft.ErrChanged)
+}
+
+// raced reports whether a transaction failed only because the table appeared, went or changed since it was looked at.
+func raced(err error) bool {
+	if errors.Is(err, nft.ErrChanged) {
+		return true
+	}
+	var e *nft.Error
+	if !errors.As(err, &e) || !errors.Is(err, unix.EEXIST) {
+		return false
+	}
+	_, isTable := e.Object.(nft.Table)
+	return isTable
+}
+
+func (f *Firewall) try(ctx context.Context, add, del []Element) error {
+	l, err := f.nft.Layout(ctx, nft.IPv4, f.table)
+	if err != nil && !errors.Is(err, nft.ErrNoTable) {
+		return fmt.Errorf("look at the firewall: %w", err)
+	}
+	x := &nft.Transaction{}
+	switch {
+	case l == nil:
+		if len(add) == 0 {
+			return nil
+		}
+		f.build(x, add)
+	case !f.intact(l):
+		if err := f.rebuild(ctx, x, l, add, del); err != nil {
+			return err
+		}
+	default:
+		if err := f.change(ctx, x, l, add, del); err != nil {
+			return err
+		}
+	}
+	if err := f.nft.Commit(ctx, x); err != nil {
+		return fmt.Errorf("change the firewall: %w", err)
+	}
+	return nil
+}
+
+// build appends a table that was not there.
+func (f *Firewall) build(x *nft.Transaction, elements []Element) {
+	f.addBase(x)
+	for _, n := range lengths(nil, elements) {
+		f.addLength(x, n)
+	}
+	f.add(x, elements)
+}
+
+// rebuild replaces a table that is not as it should be, keeping the elements that are valid. In one transaction, so
+// that no packet meets a table without rules.
+func (f *Firewall) rebuild(ctx context.Context, x *nft.Transaction, l *nft.Listing, add, del []Element) error {
+	full, err := f.nft.Dump(ctx, nft.IPv4, f.table)
+	if errors.Is(err, nft.ErrNoTable) {
+		return nft.ErrChanged
+	}
+	if err != nil {
+		return fmt.Errorf("look at the firewall: %w", err)
+	}
+	x.IfGeneration(l.Generation)
+	x.Delete(f.object())
+	keep := slices.DeleteFunc(elementsOf(full), func(e Element) bool {
+		s, _ := full.Set(e.Set)
+		return s.Type != setType(e.Set) || f.check(e) != nil || slices.Contains(del, e)
+	})
+	for _, e := range add {
+		if !slices.Contains(keep, e) {
+			keep = append(keep, e)
+		}
+	}
+	if len(keep) > 0 {
+		f.build(x, keep)
+	}
+	return nil
+}
+
+// change appends what a sound table needs.
+func (f *Firewall) change(ctx context.Context, x *nft.Transaction, l *nft.Listing, add, del []Element) error {
+	x.IfGeneration(l.Generation)
+	if len(add) == 0 {
+		empty, err := f.wouldBeEmpty(ctx, del)
+		if err != nil {
+			return err
+		}
+		if empty {
+			x.Delete(f.object())
+			return nil
+		}
+	}
+	had := lengths(l, nil)
+	for _, n := range lengths(nil, add) {
+		if !slices.Contains(had, n) {
+			f.addLength(x, n)
+		}
+	}
+	f.add(x, add)
+	for set, keys := range bySet(del) {
+		if _, ok := l.Set(set); !ok {
+			continue
+		}
+		// Adding first makes the deletion of what is gone already a success, without reading the set.
+		x.Add(nft.Elements{Set: f.set(set), Keys: keys})
+		x.Delete(nft.Elements{Set: f.set(set), Keys: keys})
+	}
+	return nil
+}
+
+// wouldBeEmpty looks at the set that nearly every network is in first, so that the others are read at the end only.
+func (f *Firewall) wouldBeEmpty(ctx context.Context, del []Element) (bool, error) {
+	gone := make(map[Element]bool, len(del))
+	for _, e := range del {
+		gone[e] = true
+	}
+	keys, err := f.nft.Elements(ctx, f.set(bridges))
+	if errors.Is(err, nft.ErrNoTable) {
+		return false, nft.ErrChanged
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the firewall: %w", err)
+	}
+	for _, k := range keys {
+		if !gone[Element{bridges, k}] {
+			return false, nil
+		}
+	}
+	l, err := f.nft.Dump(ctx, nft.IPv4, f.table)
+	if errors.Is(err, nft.ErrNoTable) {
+		return false, nft.ErrChanged
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the firewall: %w", err)
+	}
+	for _, e := range elementsOf(l) {
+		if !gone[e] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// add appends elements, one object a set, in the order of the sets' names.
+func (f *Firewall) add(x *nft.Transaction, elements []Element) {
+	groups := bySet(elements)
+	names := make([]string, 0, len(groups))
+	for name := range groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		x.Add(nft.Elements{Set: f.set(name), Keys: groups[name]})
+	}
+}
+
+func bySet(elements []Element) map[string][]string {
+	out := map[string][]string{}
+	for _, e := range elements {
+		out[e.Set] = append(out[e.Set], e.Key)
+	}
+	return out
+}

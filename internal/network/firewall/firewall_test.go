@@ -1,0 +1,408 @@
+package firewall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/host/hosttest"
+	"taproom/internal/host/nft"
+	"taproom/internal/network/firewall"
+)
+
+type element = firewall.Element
+
+// network is what a NAT network adds.
+func network(bridge, address string, bits int) []element {
+	return []element{
+		{Set: "bridges", Key: bridge},
+		{Set: fmt.Sprintf("nat%d", bits), Key: address},
+		{Set: fmt.Sprintf("net%d", bits), Key: bridge + " . " + address},
+		{Set: "same", Key: bridge + " . " + bridge},
+	}
+}
+
+func open(t testing.TB) (*hosttest.NS, *nft.Conn) {
+	t.Helper()
+	ns := hosttest.NewNS(t)
+	c, err := nft.Open(ns.Kernel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ns, c
+}
+
+// onBoth runs a test on the kernel and on memory.
+func onBoth(t *testing.T, run func(*testing.T, nft.Backend)) {
+	t.Parallel()
+	t.Run("kernel", func(t *testing.T) {
+		ns, c := open(t)
+		ns.Keep("table ip taproom")
+		run(t, c)
+	})
+	t.Run("memory", func(t *testing.T) { run(t, &nft.Fake{}) })
+}
+
+func apply(t testing.TB, f firewall.Backend, add, del []element) {
+	t.Helper()
+	if err := f.Apply(context.Background(), add, del); err != nil {
+		t.Fatalf("apply +%v -%v: %v", add, del, err)
+	}
+}
+
+func observed(t testing.TB, f firewall.Backend, want ...[]element) {
+	t.Helper()
+	got, err := f.Observe(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []element
+	for _, w := range want {
+		all = append(all, w...)
+	}
+	slices.SortFunc(all, func(a, b element) int { return strings.Compare(a.Set+" "+a.Key, b.Set+" "+b.Key) })
+	if d := cmp.Diff(all, got); d != "" {
+		t.Errorf("elements (-want +got):\n%s", d)
+	}
+}
+
+func dump(t testing.TB, b nft.Backend) string {
+	t.Helper()
+	l, err := b.Dump(context.Background(), nft.IPv4, "taproom")
+	if errors.Is(err, nft.ErrNoTable) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.String()
+}
+
+const oneNetwork = `table ip taproom {
+	comment "guest networks of taproom"
+	set bridges {
+		type ifname
+		elements = { "virbr0" }
+	}
+
+	set same {
+		type ifname . ifname
+		elements = { "virbr0" . "virbr0" }
+	}
+
+	set net24 {
+		type ifname . ipv4_addr
+		elements = { "virbr0" . 192.168.122.0 }
+	}
+
+	set nat24 {
+		type ipv4_addr
+		elements = { 192.168.122.0 }
+	}
+
+	chain guests_in {
+		ct state established,related oifname . ip daddr & 255.255.255.0 @net24 accept
+	}
+
+	chain guests_out {
+		iifname . ip saddr & 255.255.255.0 @net24 accept
+	}
+
+	chain guests_nat {
+		ip daddr 224.0.0.0/24 return
+		ip daddr 255.255.255.255 return
+		meta l4proto tcp masquerade to :1024-65535
+		meta l4proto udp masquerade to :1024-65535
+		masquerade
+	}
+
+	chain forward {
+		type filter hook forward priority filter; policy accept;
+		iifname . oifname @same accept comment "stays on its bridge"
+		jump guests_in
+		oifname @bridges reject comment "nothing else to guests"
+		jump guests_out
+		iifname @bridges reject comment "nothing else from guests"
+	}
+
+	chain input {
+		type filter hook input priority filter; policy accept;
+		iifname @bridges udp dport 67 accept comment "DHCP"
+		iifname @bridges udp dport 53 accept comment "DNS"
+		iifname @bridges tcp dport 53 accept comment "DNS"
+	}
+
+	chain output {
+		type filter hook output priority filter; policy accept;
+		oifname @bridges udp dport 68 accept comment "DHCP"
+		oifname @bridges udp dport 53 accept comment "DNS"
+		oifname @bridges tcp dport 53 accept comment "DNS"
+	}
+
+	chain postrouting {
+		type nat hook postrouting priority srcnat; policy accept;
+		ip saddr & 255.255.255.0 == @nat24 ip daddr & 255.255.255.0 != @nat24 jump guests_nat
+	}
+}
+`
+
+func TestTheFirstNetworkBringsTheTableAndTheLastTakesIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, b nft.Backend) {
+		f := firewall.New(b, firewall.DefaultTable)
+		a, c := network("virbr0", "192.168.122.0", 24), network("virbr1", "10.0.0.0", 8)
+		observed(t, f)
+		apply(t, f, a, nil)
+		if d := cmp.Diff(oneNetwork, dump(t, b)); d != "" {
+			t.Errorf("one network (-want +got):\n%s", d)
+		}
+		apply(t, f, a, nil) // again: nothing is added twice
+		observed(t, f, a)
+		apply(t, f, c, nil)
+		observed(t, f, a, c)
+		apply(t, f, nil, a)
+		observed(t, f, c)
+		apply(t, f, nil, a) // gone already
+		observed(t, f, c)
+		apply(t, f, nil, c)
+		if s := dump(t, b); s != "" {
+			t.Errorf("after the last network:\n%s", s)
+		}
+		apply(t, f, nil, c)
+	})
+}
+
+func TestTheKernelListsWhatIsDocumented(t *testing.T) {
+	t.Parallel()
+	ns, c := open(t)
+	f := firewall.New(c, firewall.DefaultTable)
+	apply(t, f, network("virbr0", "192.168.122.0", 24), nil)
+	if d := cmp.Diff(oneNetwork, ns.Run("nft", "list", "ruleset")); d != "" {
+		t.Errorf("nft list ruleset (-want +got):\n%s", d)
+	}
+	apply(t, f, nil, network("virbr0", "192.168.122.0", 24))
+}
+
+// What the plan prints must do what the plan does.
+func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
+	t.Parallel()
+	applied, c := open(t)
+	printed, _ := open(t)
+	f := firewall.New(c, firewall.DefaultTable)
+	a, b := network("virbr0", "192.168.122.0", 24), network("br-two", "10.0.0.0", 8)
+	for i, step := range []struct{ add, del []element }{
+		{a, nil},
+		{b, nil},
+		{a, nil},
+		{network("virbr2", "192.168.123.0", 24), b[:1]},
+		{nil, append(network("virbr2", "192.168.123.0", 24), a...)},
+		{nil, b},
+		{nil, b},
+	} {
+		apply(t, f, step.add, step.del)
+		script := strings.Join(f.Render(step.add, step.del), "\n")
+		printed.Shell(script)
+		if d := cmp.Diff(applied.Run("nft", "list", "ruleset"), printed.Run("nft", "list", "ruleset")); d != "" {
+			t.Errorf("step %d: applied (-) and printed (+) differ:\n%s\n%s", i, d, script)
+		}
+	}
+	if s := printed.Run("nft", "list", "ruleset"); s != "" {
+		t.Errorf("left:\n%s", s)
+	}
+}
+
+func TestRandomChangesAlwaysEndInWhatWasAsked(t *testing.T) {
+	onBoth(t, func(t *testing.T, b nft.Backend) {
+		f := firewall.New(b, firewall.DefaultTable)
+		var all [][]element
+		for i := range 6 {
+			all = append(all, network(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0", 16*i), 12+4*(i%3)))
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		want := map[int]bool{}
+		for range 48 {
+			var add, del []element
+			for i, n := range all {
+				switch r.IntN(4) {
+				case 0:
+					add, want[i] = append(add, n...), true
+				case 1:
+					del, want[i] = append(del, n...), false
+				}
+			}
+			apply(t, f, add, del)
+			var expect []element
+			for i, n := range all {
+				if want[i] {
+					expect = append(expect, n...)
+				}
+			}
+			observed(t, f, expect)
+		}
+		var rest []element
+		for _, n := range all {
+			rest = append(rest, n...)
+		}
+		apply(t, f, nil, rest)
+	})
+}
+
+func TestDamagedRulesAreNoticedAndRebuiltAroundTheElements(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"a flushed chain":    "nft flush chain ip taproom forward",
+		"a flushed table":    "nft flush table ip taproom",
+		"a rule too many":    "nft add rule ip taproom guests_out accept",
+		"a rule before":      "nft insert rule ip taproom forward drop",
+		"a chain too many":   "nft add chain ip taproom more",
+		"a set of another":   "nft add set ip taproom net9 '{ type mark; }'",
+		"a policy of drop":   "nft add chain ip taproom forward '{ policy drop; }'",
+		"a flushed ruleset":  "nft flush ruleset",
+		"a deleted table":    "nft delete table ip taproom",
+		"rules in another's": "nft -a list chain ip taproom input | grep -q handle && nft flush chain ip taproom postrouting",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns, c := open(t)
+			f := firewall.New(c, firewall.DefaultTable)
+			a, b := network("virbr0", "192.168.122.0", 24), network("virbr1", "192.168.123.0", 24)
+			apply(t, f, append(a, b...), nil)
+			before := dump(t, c)
+			ns.Shell(damage)
+			observed(t, f)
+			apply(t, f, a, nil) // somebody who knows nothing of the damage
+			if strings.Contains(damage, "flush ruleset") || strings.Contains(damage, "delete table") {
+				observed(t, f, a) // b's elements went with the table, and the next plan adds them
+				apply(t, f, b, nil)
+			}
+			observed(t, f, a, b)
+			if d := cmp.Diff(before, dump(t, c)); d != "" {
+				t.Errorf("after the repair (-before +after):\n%s", d)
+			}
+			apply(t, f, nil, append(a, b...))
+		})
+	}
+}
+
+func TestElementsThatCouldNeverMatchAreRefused(t *testing.T) {
+	t.Parallel()
+	f := firewall.New(&nft.Fake{}, firewall.DefaultTable)
+	for _, e := range []element{
+		{Set: "bridge", Key: "virbr0"}, {Set: "net0", Key: "virbr0 . 0.0.0.0"}, {Set: "net33", Key: "virbr0 . 10.0.0.0"},
+		{Set: "net024", Key: "virbr0 . 10.0.0.0"}, {Set: "net24", Key: "virbr0 . 10.0.0.1"}, {Set: "nat24", Key: "10.0.1.9"},
+		{Set: "nat24", Key: "2001:db8::"}, {Set: "bridges", Key: "far too long a name"}, {Set: "bridges", Key: `a"b`},
+		{Set: "same", Key: "virbr0"}, {},
+	} {
+		for _, lists := range [][2][]element{{{e}, nil}, {nil, {e}}} {
+			if err := f.Apply(context.Background(), lists[0], lists[1]); !errors.Is(err, firewall.ErrElement) {
+				t.Errorf("%+v gave %v", e, err)
+			}
+		}
+	}
+}
+
+// meddler changes nf_tables after every look, a number of times.
+type meddler struct {
+	nft.Backend
+	times int
+	with  func()
+}
+
+func (m *meddler) Layout(ctx context.Context, f nft.Family, table string) (*nft.Listing, error) {
+	l, err := m.Backend.Layout(ctx, f, table)
+	if m.times > 0 {
+		m.times--
+		m.with()
+	}
+	return l, err
+}
+
+func TestAChangeBySomebodyElseInBetweenMeansLookAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, b nft.Backend) {
+		a, c := network("virbr0", "192.168.122.0", 24), network("virbr1", "192.168.123.0", 24)
+		other := firewall.New(b, firewall.DefaultTable)
+		m := &meddler{Backend: b, times: 1, with: func() { apply(t, other, c, nil) }}
+		f := firewall.New(m, firewall.DefaultTable)
+		apply(t, f, a, nil) // the table appears in between
+		observed(t, f, a, c)
+		m.times, m.with = 1, func() { apply(t, other, nil, c) }
+		apply(t, f, nil, a) // what would have stayed behind alone goes in between
+		if s := dump(t, b); s != "" {
+			t.Errorf("left:\n%s", s)
+		}
+		n := 0
+		m.times, m.with = 1000, func() {
+			n++
+			x := &nft.Transaction{}
+			x.Add(nft.Table{Family: nft.IPv4, Name: "taproom"})
+			x.Add(nft.Set{Family: nft.IPv4, Table: "taproom", Name: fmt.Sprintf("s%d", n), Type: "ifname"})
+			if err := b.Commit(context.Background(), x); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := f.Apply(context.Background(), a, nil); !errors.Is(err, nft.ErrChanged) {
+			t.Errorf("apply while somebody never stops gave %v", err)
+		}
+		m.times = 0
+		apply(t, f, a, nil)
+		apply(t, f, nil, a)
+	})
+}
+
+func TestAfterALostAnswerTheNextLookShowsTheTruth(t *testing.T) {
+	t.Parallel()
+	f := firewall.New(&nft.Fake{FailAt: 1}, firewall.DefaultTable)
+	a := network("virbr0", "192.168.122.0", 24)
+	if err := f.Apply(context.Background(), a, nil); !errors.Is(err, nft.ErrAnswerLost) {
+		t.Errorf("apply gave %v", err)
+	}
+	observed(t, f, a)
+}
+
+func TestAJoinIsOneTransactionHoweverManyNetworksItBrings(t *testing.T) {
+	t.Parallel()
+	b := &nft.Fake{}
+	f := firewall.New(b, firewall.DefaultTable)
+	var all []element
+	for i := range 50 {
+		all = append(all, network(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.0.%d.0", i), 24)...)
+	}
+	apply(t, f, all, nil)
+	if b.Commits() != 1 {
+		t.Errorf("%d transactions", b.Commits())
+	}
+	observed(t, f, all)
+}
+
+// A join beside a thousand networks; the promise is that it costs what it costs beside none.
+func BenchmarkJoin(b *testing.B) {
+	for _, present := range []int{0, 1000} {
+		b.Run(fmt.Sprint(present), func(b *testing.B) {
+			ns, c := open(b)
+			ns.Keep("table ip taproom")
+			f := firewall.New(c, firewall.DefaultTable)
+			many := network("stays", "10.255.255.0", 24)
+			for i := range present {
+				many = append(many, network(fmt.Sprintf("b%d", i), fmt.Sprintf("10.%d.%d.0", i>>8, i&255), 24)...)
+			}
+			apply(b, f, many, nil)
+			x := network("joins", "192.168.122.0", 24)
+			b.ResetTimer()
+			for range b.N {
+				apply(b, f, x, nil)
+				b.StopTimer()
+				apply(b, f, nil, x)
+				b.StartTimer()
+			}
+		})
+	}
+}
