@@ -22,12 +22,11 @@ func (c Confinement) Enter() (string, error) {
 	if c.UID <= 0 || c.GID <= 0 {
 		return "", fmt.Errorf("user %d, group %d: taproom-vnet needs an unprivileged user of its own", c.UID, c.GID)
 	}
-	files := unix.Rlimit{Cur: c.Files, Max: c.Files}
 	steps := []struct {
 		what string
 		do   func() error
 	}{
-		{"limit descriptors", func() error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &files) }},
+		{"limit descriptors", func() error { return limitFiles(c.Files) }},
 		{"forbid core dumps", func() error { return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) }},
 		{"change root to " + c.Root, func() error { return unix.Chroot(c.Root) }},
 		{"change directory", func() error { return unix.Chdir("/") }},
@@ -44,6 +43,21 @@ func (c Confinement) Enter() (string, error) {
 		}
 	}
 	return landlock()
+}
+
+// limitFiles sets how many descriptors the process may have. Where root may not raise that (a container) it is as many
+// as there may be.
+func limitFiles(n uint64) error {
+	err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n})
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		return err
+	}
+	n = min(n, now.Max)
+	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n})
 }
 
 // landlock forbids every access to files, every TCP port, every abstract socket and every signal to others. Nothing is
