@@ -79,10 +79,10 @@ type DiskDriver struct {
 	ErrorPolicy  string `xml:"error_policy,attr,omitempty"`
 	RErrorPolicy string `xml:"rerror_policy,attr,omitempty"`
 	IO           string `xml:"io,attr,omitempty"` // threads, native, io_uring
+	CopyOnRead   string `xml:"copy_on_read,attr,omitempty"`
 	Discard      string `xml:"discard,attr,omitempty"`
 	DetectZeroes string `xml:"detect_zeroes,attr,omitempty"`
 	Queues       string `xml:"queues,attr,omitempty"`
-	CopyOnRead   string `xml:"copy_on_read,attr,omitempty"`
 	Extra
 }
 

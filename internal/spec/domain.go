@@ -105,16 +105,16 @@ type BIOS struct {
 
 // Features are switches; a pointer to State that is nil was not written.
 type Features struct {
-	PAE    *State   `xml:"pae"`
 	ACPI   *State   `xml:"acpi"`
 	APIC   *State   `xml:"apic"`
+	PAE    *State   `xml:"pae"`
 	HAP    *State   `xml:"hap"`
-	VMPort *State   `xml:"vmport"`
-	SMM    *State   `xml:"smm"`
 	HyperV *Element `xml:"hyperv"`
 	KVM    *Element `xml:"kvm"`
 	PVSpin *State   `xml:"pvspinlock"`
 	PMU    *State   `xml:"pmu"`
+	VMPort *State   `xml:"vmport"`
+	SMM    *State   `xml:"smm"`
 	IOAPIC *Element `xml:"ioapic"`
 	VMCore *State   `xml:"vmcoreinfo"`
 	Extra
