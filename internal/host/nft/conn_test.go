@@ -113,6 +113,11 @@ func TestATransactionAndItsTextMakeTheSameRuleset(t *testing.T) {
 			if d := cmp.Diff(byNft.Run("nft", "list", "ruleset"), native.Run("nft", "list", "ruleset")); d != "" {
 				t.Errorf("`nft -f` of the text (-) and the transaction (+) differ:\n%s", d)
 			}
+			// The listing hides what the kernel was really told: a flag that nft does not print once left ports unused.
+			debug := []string{"--debug=netlink", "list", "ruleset"}
+			if d := cmp.Diff(byNft.Run("nft", debug...), native.Run("nft", debug...)); d != "" {
+				t.Errorf("`nft -f` of the text (-) and the transaction (+) differ in the kernel:\n%s", d)
+			}
 		})
 	}
 }

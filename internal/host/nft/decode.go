@@ -269,10 +269,13 @@ func (d *ruleDecoder) reject(s *attrSet) {
 }
 
 func (d *ruleDecoder) masq(s *attrSet) {
-	const plain = unix.NF_NAT_RANGE_PROTO_SPECIFIED // set by the kernel itself where ports are given
 	m := Masquerade{}
-	if s.uint32(unix.NFTA_MASQ_FLAGS)&^plain != 0 {
-		d.opaque("masquerade with flags")
+	want := uint32(0)
+	if s.has(unix.NFTA_MASQ_REG_PROTO_MIN) {
+		want = unix.NF_NAT_RANGE_PROTO_SPECIFIED
+	}
+	if s.uint32(unix.NFTA_MASQ_FLAGS) != want {
+		d.opaque("masquerade with flags") // or with ports that lack theirs and do nothing
 		return
 	}
 	if s.has(unix.NFTA_MASQ_REG_PROTO_MIN) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,10 +15,11 @@ import (
 type ruleEncoder struct {
 	family Family
 	l3, l4 string
-	out    []expr.Any
+	out    [][]byte // each an expression's attributes
+	err    error
 }
 
-func encodeExprs(f Family, exprs []Expr) ([]expr.Any, error) {
+func encodeExprs(f Family, exprs []Expr) ([][]byte, error) {
 	if len(exprs) == 0 {
 		return nil, errors.New("rule without expressions")
 	}
@@ -30,19 +32,29 @@ func encodeExprs(f Family, exprs []Expr) ([]expr.Any, error) {
 			return nil, fmt.Errorf("%s: %w", x, err)
 		}
 	}
-	return e.out, nil
+	return e.out, e.err
 }
 
-func (e *ruleEncoder) add(x ...expr.Any) { e.out = append(e.out, x...) }
+func (e *ruleEncoder) add(list ...expr.Any) {
+	for _, x := range list {
+		b, err := expr.Marshal(byte(e.family), x)
+		e.err = errors.Join(e.err, err)
+		e.out = append(e.out, b)
+	}
+}
 
-// load brings a field's bytes into the register at word w, masked to bits.
-func (e *ruleEncoder) load(i fieldInfo, bits, w int) error {
+// load brings a field's bytes into the register at word w, masked to bits. With short it loads only the whole bytes of
+// a mask that has no others.
+func (e *ruleEncoder) load(i fieldInfo, bits, w int, short bool) error {
 	reg := uint32(unix.NFT_REG32_00 + w)
 	if i.isMeta {
 		e.add(&expr.Meta{Key: i.meta, Register: reg})
 		return nil
 	}
 	size := uint32(i.kind.size())
+	if bits%8 == 0 && bits > 0 && short {
+		size, bits = uint32(bits/8), 0
+	}
 	e.add(&expr.Payload{DestRegister: reg, Base: i.base, Offset: i.offset, Len: size})
 	if bits == 0 {
 		return nil
@@ -91,10 +103,10 @@ func (m Match) encode(e *ruleEncoder) error {
 	if err := e.require(i); err != nil {
 		return err
 	}
-	if bits == 8*len(v) {
-		bits = 0
+	if bits%8 == 0 && bits > 0 {
+		v = v[:bits/8]
 	}
-	if err := e.load(i, bits, 0); err != nil {
+	if err := e.load(i, bits, 0, true); err != nil {
 		return err
 	}
 	op := expr.CmpOpEq
@@ -134,7 +146,7 @@ func (m In) encode(e *ruleEncoder) error {
 		if word+padded(i.kind.size())/4 > 16 {
 			return errors.New("the key does not fit the 64 bytes of the registers")
 		}
-		if err := e.load(i, m.Key[n].Bits, word); err != nil {
+		if err := e.load(i, m.Key[n].Bits, word, false); err != nil {
 			return err
 		}
 		word += padded(i.kind.size()) / 4
@@ -239,14 +251,27 @@ func (m Masquerade) encode(e *ruleEncoder) error {
 	if e.l4 == "" {
 		return errors.New("a range of ports needs `meta l4proto` before it")
 	}
-	x := &expr.Masq{ToPorts: true, RegProtoMin: unix.NFT_REG32_00}
-	e.add(&expr.Immediate{Register: unix.NFT_REG32_00, Data: binary.BigEndian.AppendUint16(nil, m.Min)})
+	const reg = unix.NFT_REG32_00
+	last := uint32(reg)
+	e.add(&expr.Immediate{Register: reg, Data: binary.BigEndian.AppendUint16(nil, m.Min)})
 	if m.Max > m.Min {
-		x.RegProtoMax = unix.NFT_REG32_00 + 1
-		e.add(&expr.Immediate{Register: unix.NFT_REG32_00 + 1, Data: binary.BigEndian.AppendUint16(nil, m.Max)})
+		last = reg + 4 // the next register of 16 bytes, as nft does
+		e.add(&expr.Immediate{Register: last, Data: binary.BigEndian.AppendUint16(nil, m.Max)})
 	}
-	e.add(x)
-	return nil
+	// Without the flag the kernel takes the ports, lists them and does not use them (6.18), and expr.Masq sends ports or
+	// flags, never both.
+	b, err := attributes(func(ae *netlink.AttributeEncoder) error {
+		ae.String(unix.NFTA_EXPR_NAME, "masq")
+		ae.Nested(unix.NFTA_EXPR_DATA, func(d *netlink.AttributeEncoder) error {
+			d.Uint32(unix.NFTA_MASQ_FLAGS, unix.NF_NAT_RANGE_PROTO_SPECIFIED)
+			d.Uint32(unix.NFTA_MASQ_REG_PROTO_MIN, reg)
+			d.Uint32(unix.NFTA_MASQ_REG_PROTO_MAX, last)
+			return nil
+		})
+		return nil
+	})
+	e.out = append(e.out, b)
+	return err
 }
 
 func (o Opaque) encode(*ruleEncoder) error {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/google/nftables/expr"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -188,11 +187,7 @@ func ruleAttrs(v verb, r Rule) func(*netlink.AttributeEncoder) error {
 			return err
 		}
 		ae.Nested(unix.NFTA_RULE_EXPRESSIONS, func(list *netlink.AttributeEncoder) error {
-			for _, x := range exprs {
-				b, err := expr.Marshal(byte(r.Family), x)
-				if err != nil {
-					return err
-				}
+			for _, b := range exprs {
 				list.Bytes(unix.NLA_F_NESTED|unix.NFTA_LIST_ELEM, b)
 			}
 			return nil

@@ -1,7 +1,6 @@
 package firewall
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -10,23 +9,14 @@ import (
 	"strings"
 
 	"taproom/internal/host/nft"
+	"taproom/internal/network/state"
 )
 
 // Element is one membership: a Set of the package's comment and a Key in it.
-type Element struct {
-	Set, Key string
-}
+type Element = state.Element
 
 // Backend is what a plan needs of a firewall. Firewall implements it on nf_tables, Group on another Backend.
-type Backend interface {
-	// Observe returns the elements that are in force.
-	Observe(ctx context.Context) ([]Element, error)
-	// Apply makes all of add exist and none of del, at once or not at all. What is there already, or gone already, is
-	// no error. After an error observe again.
-	Apply(ctx context.Context, add, del []Element) error
-	// Render is Apply as shell commands.
-	Render(add, del []Element) []string
-}
+type Backend = state.FirewallBackend
 
 // ErrElement says that an element cannot be: no such set, or a key that does not fit it.
 var ErrElement = errors.New("invalid firewall element")

@@ -49,7 +49,7 @@ func elementsOf(l *nft.Listing) []Element {
 	var out []Element
 	for set, keys := range l.Elements {
 		for _, k := range keys {
-			out = append(out, Element{set, k})
+			out = append(out, Element{Set: set, Key: k})
 		}
 	}
 	slices.SortFunc(out, compare)
@@ -206,7 +206,7 @@ func (f *Firewall) wouldBeEmpty(ctx context.Context, del []Element) (bool, error
 		return false, fmt.Errorf("look at the firewall: %w", err)
 	}
 	for _, k := range keys {
-		if !gone[Element{bridges, k}] {
+		if !gone[Element{Set: bridges, Key: k}] {
 			return false, nil
 		}
 	}
