@@ -1,0 +1,203 @@
+package appliance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// machine is a QEMU with the built-in guest in it.
+type machine struct {
+	t       testing.TB
+	cmd     *exec.Cmd
+	console *output
+	qmp     *json.Decoder
+	qmpConn net.Conn
+	agent   *Client
+	started time.Time
+	ready   time.Duration // exec → agent hello
+	exited  chan error
+}
+
+// output keeps what the guest writes to its console.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// arguments are QEMU's, of a machine with the agent's port and nothing else.
+func arguments(g Guest, machineType, dir string) []string {
+	return []string{
+		"-machine", machineType, "-accel", "tcg", "-cpu", "max", "-m", "256", "-smp", "1",
+		"-nodefaults", "-no-user-config", "-display", "none",
+		"-kernel", g.Kernel, "-initrd", g.Initrd, "-append", g.Cmdline,
+		"-qmp", "unix:" + filepath.Join(dir, "qmp") + ",server=on,wait=off",
+		"-chardev", "socket,id=agent,server=on,wait=off,path=" + filepath.Join(dir, "agent"),
+		"-device", "virtio-serial-pci,id=serial0",
+		"-device", "virtserialport,bus=serial0.0,chardev=agent,name=org.taproom.agent.0",
+	}
+}
+
+// boot starts a guest and waits for its agent. The guest is gone when the test ends.
+func boot(ctx context.Context, t testing.TB, machineType string, more ...string) *machine {
+	t.Helper()
+	return bootGuest(ctx, t, testGuest(t, ctx), machineType, more...)
+}
+
+func bootGuest(ctx context.Context, t testing.TB, g Guest, machineType string, more ...string) *machine {
+	t.Helper()
+	dir := t.TempDir()
+	args := arguments(g, machineType, dir)
+	if !slices.Contains(more, "-serial") {
+		more = append(more, "-serial", "stdio")
+	}
+	m := &machine{t: t, console: &output{}, exited: make(chan error, 1)}
+	m.cmd = exec.Command("qemu-system-x86_64", append(args, more...)...)
+	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
+	m.started = time.Now()
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { m.exited <- m.cmd.Wait() }()
+	t.Cleanup(m.stop)
+	m.qmpConn = m.dial(ctx, filepath.Join(dir, "qmp"))
+	m.qmp = json.NewDecoder(m.qmpConn)
+	if err := m.qmp.Decode(&map[string]any{}); err != nil {
+		t.Fatalf("QMP greeting: %v", err)
+	}
+	m.command("qmp_capabilities", nil)
+	conn := m.dial(ctx, filepath.Join(dir, "agent"))
+	agent, err := NewClient(ctx, conn)
+	if err == nil {
+		_, err = agent.Hello(ctx)
+	}
+	if err != nil {
+		t.Fatalf("%v; console:\n%s", err, m.console)
+	}
+	m.agent, m.ready = agent, time.Since(m.started)
+	return m
+}
+
+// dial connects to a socket that QEMU is about to make.
+func (m *machine) dial(ctx context.Context, path string) net.Conn {
+	m.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if conn, err := net.Dial("unix", path); err == nil {
+			return conn
+		}
+		select {
+		case err := <-m.exited:
+			m.exited <- err
+			m.t.Fatalf("QEMU ended: %v\n%s", err, m.console)
+		case <-ctx.Done():
+			m.t.Fatalf("connect to %s: %v\n%s", path, ctx.Err(), m.console)
+		case <-tick.C:
+		}
+	}
+}
+
+// command sends a QMP command and waits for its answer; events in front of it are dropped.
+func (m *machine) command(name string, args map[string]any) {
+	m.t.Helper()
+	request := map[string]any{"execute": name}
+	if args != nil {
+		request["arguments"] = args
+	}
+	if err := json.NewEncoder(m.qmpConn).Encode(request); err != nil {
+		m.t.Fatal(err)
+	}
+	for {
+		var answer struct{ Return, Error any }
+		if err := m.qmp.Decode(&answer); err != nil {
+			m.t.Fatalf("%s: %v\n%s", name, err, m.console)
+		}
+		if answer.Error != nil {
+			m.t.Fatalf("%s: %v", name, answer.Error)
+		}
+		if answer.Return != nil {
+			return
+		}
+	}
+}
+
+// event waits for a QMP event and returns its data.
+func (m *machine) event(ctx context.Context, name string) map[string]any {
+	m.t.Helper()
+	deadline, _ := ctx.Deadline()
+	_ = m.qmpConn.SetReadDeadline(deadline)
+	for {
+		var e struct {
+			Event string
+			Data  map[string]any
+		}
+		if err := m.qmp.Decode(&e); err != nil {
+			m.t.Fatalf("wait for %s: %v; console:\n%s", name, err, m.console)
+		}
+		if e.Event == name {
+			return e.Data
+		}
+	}
+}
+
+// wait returns when QEMU ended by itself.
+func (m *machine) wait(ctx context.Context) {
+	m.t.Helper()
+	select {
+	case err := <-m.exited:
+		m.exited <- err
+		if err != nil {
+			m.t.Errorf("QEMU ended: %v\n%s", err, m.console)
+		}
+	case <-ctx.Done():
+		m.t.Fatalf("QEMU still runs; console:\n%s", m.console)
+	}
+}
+
+func (m *machine) stop() {
+	if m.agent != nil {
+		_ = m.agent.Close()
+	}
+	if m.qmpConn != nil {
+		_ = m.qmpConn.Close()
+	}
+	_ = m.cmd.Process.Kill() // gone already, mostly
+	<-m.exited
+	if m.t.Failed() {
+		m.t.Logf("console:\n%s", strings.ReplaceAll(m.console.String(), "\r", ""))
+	}
+}
+
+// disk makes a raw disk image of a megabyte with a text at its start.
+func disk(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "disk")
+	image := make([]byte, 1<<20)
+	copy(image, text)
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

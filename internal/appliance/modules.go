@@ -1,0 +1,208 @@
+package appliance
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"taproom/internal/appliance/modalias"
+)
+
+// guestModules are the drivers for what QEMU can give to a guest, and the file systems. What is built into a kernel,
+// or what it does not have, is left out.
+func guestModules() []string {
+	return []string{
+		"virtio_pci", "virtio_mmio", "virtio_net", "virtio_blk", "virtio_scsi", "virtio_console", "virtio_rng",
+		"virtio_balloon", "virtio_input",
+		"e1000", "e1000e", "8139cp", "8139too",
+		"ahci", "ata_piix", "ata_generic", "sd_mod", "sr_mod", "cdrom",
+		"ext4", "vfat", "isofs", "nls_cp437", "nls_ascii", "nls_utf8", "crc32c_generic", "crc32c_intel",
+		"button", "evdev", "i8042", "atkbd", "psmouse", "usbhid", "hid_generic", "xhci_pci", "uhci_hcd", "ehci_pci",
+		"pvpanic", "pvpanic_pci", "pvpanic_mmio", "i6300esb", "lpc_ich", "iTCO_wdt",
+		"af_packet", "ipv6",
+	}
+}
+
+// bootModules are loaded although no device asks for them.
+func bootModules() []string { return []string{"evdev"} }
+
+// module is a kernel module, from what it says of itself.
+type module struct {
+	name    string
+	file    string // as it is called in the initramfs
+	content []byte
+	depends []string // module names, or aliases where soft is said
+	aliases []string
+}
+
+// moduleTree finds modules in an unpacked kernel.
+type moduleTree struct {
+	paths   map[string]string // by module name
+	builtin map[string]bool
+}
+
+func openModules(dir string) (*moduleTree, error) {
+	t := &moduleTree{paths: map[string]string{}, builtin: map[string]bool{}}
+	if dir == "" {
+		return t, nil
+	}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.Contains(filepath.Base(path), ".ko") {
+			t.paths[modalias.Name(path)] = path
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for kernel modules: %w", err)
+	}
+	builtin, err := os.ReadFile(filepath.Join(dir, "modules.builtin"))
+	if err != nil {
+		return nil, fmt.Errorf("look for what is built into the kernel: %w", err)
+	}
+	for _, file := range strings.Fields(string(builtin)) {
+		t.builtin[modalias.Name(file)] = true
+	}
+	return t, nil
+}
+
+// closure returns the wanted modules and everything they depend on, sorted by name. A module that this kernel does not
+// have is left out when it was asked for, and an error when another depends on it.
+func (t *moduleTree) closure(ctx context.Context, wanted []string) ([]module, error) {
+	found := map[string]module{}
+	var add func(name string) error
+	add = func(name string) error {
+		if _, ok := found[name]; ok || t.builtin[name] {
+			return nil
+		}
+		path := t.paths[name]
+		if path == "" {
+			return fmt.Errorf("module %s: %w", name, fs.ErrNotExist)
+		}
+		m, err := readModule(ctx, path)
+		if err != nil {
+			return err
+		}
+		found[name] = m
+		for _, d := range m.depends {
+			if err := add(d); err != nil {
+				return fmt.Errorf("which %s needs: %w", name, err)
+			}
+		}
+		return nil
+	}
+	for _, name := range wanted {
+		if t.paths[name] == "" {
+			continue
+		}
+		if err := add(name); err != nil {
+			return nil, fmt.Errorf("collect kernel modules: %w", err)
+		}
+	}
+	list := make([]module, 0, len(found))
+	for _, m := range found {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.name, b.name) })
+	return list, nil
+}
+
+// readModule reads a module's file, decompressed, and its modinfo.
+func readModule(ctx context.Context, path string) (module, error) {
+	content, err := os.ReadFile(path)
+	if err == nil && !strings.HasSuffix(path, ".ko") {
+		content, err = decompressModule(ctx, path, content)
+	}
+	if err != nil {
+		return module{}, fmt.Errorf("read kernel module: %w", err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return module{}, fmt.Errorf("read kernel module %s: %w", path, err)
+	}
+	section := f.Section(".modinfo")
+	if section == nil {
+		return module{}, fmt.Errorf("read kernel module %s: it has no .modinfo", path)
+	}
+	info, err := section.Data()
+	if err != nil {
+		return module{}, fmt.Errorf("read kernel module %s: %w", path, err)
+	}
+	m := parseModinfo(info)
+	m.name, m.content = modalias.Name(path), content
+	m.file = m.name + ".ko"
+	return m, nil
+}
+
+// decompressModule unpacks a module file, in which, unlike in a kernel image, nothing follows the stream.
+func decompressModule(ctx context.Context, path string, b []byte) ([]byte, error) {
+	switch filepath.Ext(path) {
+	case ".xz":
+		return pipe(ctx, b, "xz", "--decompress", "--stdout")
+	case ".zst":
+		return pipe(ctx, b, "zstd", "--decompress", "--stdout")
+	case ".gz":
+		return decompress(ctx, b)
+	}
+	return nil, errors.New(path + ": not a kind of module file that is known")
+}
+
+// parseModinfo reads a list of NUL-ended KEY=VALUE.
+func parseModinfo(info []byte) module {
+	var m module
+	for _, field := range bytes.Split(info, []byte{0}) {
+		key, value, _ := strings.Cut(string(field), "=")
+		switch key {
+		case "alias":
+			if !strings.ContainsAny(value, " \n") {
+				m.aliases = append(m.aliases, value)
+			}
+		case "depends":
+			for name := range strings.SplitSeq(value, ",") {
+				if name != "" {
+					m.depends = append(m.depends, strings.ReplaceAll(name, "-", "_"))
+				}
+			}
+		}
+	}
+	return m
+}
+
+// tables returns modules.dep and modules.alias for a closed set of modules. depmod would need a whole tree, and kmod.
+func tables(modules []module) (dep, alias string) {
+	byName := map[string]module{}
+	for _, m := range modules {
+		byName[m.name] = m
+	}
+	var d, a strings.Builder
+	for _, m := range modules {
+		// What is to be loaded first comes last.
+		var order []string
+		var visit func(string)
+		visit = func(name string) {
+			dependency, ok := byName[name]
+			if !ok || slices.Contains(order, dependency.file) {
+				return
+			}
+			for _, n := range dependency.depends {
+				visit(n)
+			}
+			order = append(order, dependency.file)
+		}
+		for _, name := range m.depends {
+			visit(name)
+		}
+		slices.Reverse(order)
+		fmt.Fprintf(&d, "%s\n", strings.TrimSpace(m.file+": "+strings.Join(order, " ")))
+		for _, pattern := range m.aliases {
+			fmt.Fprintf(&a, "alias %s %s\n", pattern, m.name)
+		}
+	}
+	return d.String(), a.String()
+}
