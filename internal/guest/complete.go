@@ -1,0 +1,38 @@
+package guest
+
+import (
+	"taproom/internal/spec"
+)
+
+// Complete fills in what the document leaves open. It keeps every address it finds, and refuses a document whose
+// addresses clash or whose devices have nowhere to go. The order of its steps is the order in which libvirt appends
+// implicit devices: it shows in dumpxml and decides the addresses.
+func Complete(d *spec.Domain, f HostFacts) error {
+	if d.Devices == nil {
+		d.Devices = &spec.Devices{}
+	}
+	c := completer{d: d, dev: d.Devices, host: f}
+	steps := []func() error{
+		c.identity, c.machine, c.memory, c.cpu, c.boot, c.clock, c.lifecycle,
+		c.diskOrder, c.controllerOrder,
+		c.disks, c.interfaces, c.serials, c.channels,
+		c.defaultControllers, c.inputs, c.graphics, c.videos, c.smallDevices,
+		c.driveAddresses, c.driveControllers,
+		c.virtioSerialControllers, c.virtioSerialAddresses,
+		c.usbAddresses, c.pciAddresses, c.mmioAddresses,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completer carries one Complete.
+type completer struct {
+	d    *spec.Domain
+	dev  *spec.Devices
+	host HostFacts
+	fam  family
+}

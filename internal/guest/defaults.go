@@ -1,0 +1,218 @@
+package guest
+
+import (
+	"strconv"
+	"strings"
+
+	"taproom/internal/spec"
+)
+
+// def returns v unless it is empty.
+func def(v, fallback string) string {
+	if v == "" {
+		return fallback
+	}
+	return v
+}
+
+func (c *completer) identity() error {
+	if c.d.UUID == nil || c.d.UUID.IsZero() {
+		u := c.host.newUUID()
+		c.d.UUID = &u
+	}
+	switch c.d.Type {
+	case "qemu":
+	case "kvm":
+		if c.host.KVM != nil {
+			return unsupported("domain", "type='kvm' cannot run on this host: %v; use type='qemu'", c.host.KVM)
+		}
+	default:
+		return unsupported("domain", "type=%q is not implemented; use kvm or qemu", c.d.Type)
+	}
+	c.dev.Emulator = def(c.dev.Emulator, c.host.Emulator)
+	return nil
+}
+
+// machine pins the machine to a version. QEMU moves an alias with every release, which would change the guest's
+// hardware at an upgrade.
+func (c *completer) machine() error {
+	t := &c.d.OS.Type
+	t.Value = def(strings.TrimSpace(t.Value), "hvm")
+	if t.Value != "hvm" {
+		return unsupported("os/type", "%q is not implemented; use hvm", t.Value)
+	}
+	t.Arch = def(t.Arch, c.host.Arch)
+	if t.Arch != c.host.Arch {
+		return unsupported("os/type", "arch=%q is not implemented; use %s", t.Arch, c.host.Arch)
+	}
+	name := def(t.Machine, def(c.host.DefaultMachine, "pc"))
+	m, ok := c.host.machine(name)
+	if !ok {
+		return unsupported("os/type", "emulator %s has no machine %q", c.dev.Emulator, name)
+	}
+	fam, err := familyOf(m.Name)
+	if err != nil {
+		return err
+	}
+	t.Machine, c.fam = m.Name, fam
+	if c.d.VCPU == nil {
+		c.d.VCPU = &spec.VCPU{Value: "1"}
+	}
+	v := c.d.VCPU
+	v.Placement, v.Value = def(v.Placement, "static"), strings.TrimSpace(v.Value)
+	n, err := strconv.ParseUint(v.Value, 10, 16)
+	if err != nil || n == 0 {
+		return invalid("vcpu", "%q is no number of CPUs", v.Value)
+	}
+	if v.Current == v.Value {
+		v.Current = ""
+	}
+	if v.Current != "" {
+		cur, err := strconv.ParseUint(v.Current, 10, 16)
+		if err != nil || cur == 0 || cur > n {
+			return invalid("vcpu", "current=%q must be between 1 and %d", v.Current, n)
+		}
+	}
+	if m.MaxCPUs > 0 && n > uint64(m.MaxCPUs) {
+		return unsupported("vcpu", "machine %s takes at most %d CPUs, not %d", m.Name, m.MaxCPUs, n)
+	}
+	return nil
+}
+
+func (c *completer) memory() error {
+	max, err := kib("memory", c.d.Memory)
+	if err != nil {
+		return err
+	}
+	cur := max
+	if c.d.CurrentMemory != nil {
+		if cur, err = kib("currentMemory", c.d.CurrentMemory); err != nil {
+			return err
+		}
+	}
+	if cur == 0 || cur > max { // libvirt 9.0 lowers it without a word
+		cur = max
+	}
+	c.d.Memory.Unit, c.d.Memory.Value = "KiB", strconv.FormatUint(max, 10)
+	if c.d.CurrentMemory == nil {
+		c.d.CurrentMemory = &spec.Memory{}
+	}
+	c.d.CurrentMemory.Unit, c.d.CurrentMemory.Value = "KiB", strconv.FormatUint(cur, 10)
+	return nil
+}
+
+func kib(element string, m *spec.Memory) (uint64, error) {
+	if m == nil {
+		return 0, invalid(element, "is missing")
+	}
+	n, err := m.KiB()
+	if err != nil {
+		return 0, invalid(element, "%v", err)
+	}
+	if element == "memory" && n == 0 {
+		return 0, invalid(element, "must not be 0")
+	}
+	return n, nil
+}
+
+// cpu names the processor. Left to QEMU it would be whatever the machine's default is at the time of a start.
+func (c *completer) cpu() error {
+	if c.d.CPU == nil {
+		c.d.CPU = &spec.CPU{}
+	}
+	p := c.d.CPU
+	if p.Mode == "" || p.Mode == "custom" {
+		p.Mode, p.Match = "custom", def(p.Match, "exact")
+		switch {
+		case p.Model == nil || strings.TrimSpace(p.Model.Value) == "":
+			p.Model = &spec.CPUModel{Fallback: "forbid", Value: def(c.host.DefaultCPU, "qemu64")}
+			p.Check = "none"
+		default:
+			p.Model.Fallback = def(p.Model.Fallback, "allow")
+		}
+	}
+	switch p.Mode {
+	case "custom":
+		p.Check = def(p.Check, map[bool]string{true: "partial", false: "none"}[c.d.Type == "kvm"])
+	case "host-model":
+		p.Check = def(p.Check, "partial")
+	case "host-passthrough":
+		p.Check, p.Migratable = def(p.Check, "none"), def(p.Migratable, "on")
+	case "maximum":
+		p.Check = def(p.Check, "none")
+		if c.d.Type == "kvm" {
+			p.Migratable = def(p.Migratable, "on")
+		}
+	default:
+		return unsupported("cpu", "mode=%q is not implemented; use custom, host-model, host-passthrough or maximum", p.Mode)
+	}
+	if p.Topology != nil {
+		p.Topology.Dies = def(p.Topology.Dies, "1")
+	}
+	for i := range p.Features {
+		p.Features[i].Policy = def(p.Features[i].Policy, "require")
+	}
+	return nil
+}
+
+// boot writes the old-style order when the document has none of either style.
+func (c *completer) boot() error {
+	users := map[string]string{}
+	var first string
+	for _, b := range c.bootOrders() {
+		if b.boot == nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(b.boot.Order, 10, 16); err != nil || n == 0 {
+			return invalid("boot", "order=%q of %s is no number from 1", b.boot.Order, b.who)
+		}
+		if other, taken := users[b.boot.Order]; taken {
+			return unsupported("boot", "order %s is used by %s and %s", b.boot.Order, other, b.who)
+		}
+		users[b.boot.Order], first = b.who, def(first, b.who)
+	}
+	if len(users) == 0 {
+		if len(c.d.OS.Boot) == 0 && c.fam.pci() {
+			c.d.OS.Boot = []spec.OSBoot{{Dev: "hd"}}
+		}
+		return nil
+	}
+	if len(c.d.OS.Boot) > 0 {
+		return unsupported("boot", "%s has a boot order of its own, which excludes os/boot; use one of them", first)
+	}
+	return nil
+}
+
+type bootOrder struct {
+	who  string
+	boot *spec.Boot
+}
+
+func (c *completer) bootOrders() []bootOrder {
+	var out []bootOrder
+	for i := range c.dev.Disks {
+		out = append(out, bootOrder{diskName(&c.dev.Disks[i]), c.dev.Disks[i].Boot})
+	}
+	for i := range c.dev.Interfaces {
+		out = append(out, bootOrder{nicName(&c.dev.Interfaces[i], i), c.dev.Interfaces[i].Boot})
+	}
+	return out
+}
+
+func (c *completer) clock() error {
+	if c.d.Clock == nil {
+		c.d.Clock = &spec.Clock{}
+	}
+	c.d.Clock.Offset = def(c.d.Clock.Offset, "utc")
+	if c.d.Clock.Offset == "variable" {
+		c.d.Clock.Adjustment, c.d.Clock.Basis = def(c.d.Clock.Adjustment, "0"), def(c.d.Clock.Basis, "utc")
+	}
+	return nil
+}
+
+func (c *completer) lifecycle() error {
+	c.d.OnPoweroff = def(c.d.OnPoweroff, "destroy")
+	c.d.OnReboot = def(c.d.OnReboot, "restart")
+	c.d.OnCrash = def(c.d.OnCrash, "destroy")
+	return nil
+}

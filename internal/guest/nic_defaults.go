@@ -1,0 +1,58 @@
+package guest
+
+import (
+	"fmt"
+	"strings"
+
+	"taproom/internal/spec"
+)
+
+// nicName names a NIC in messages.
+func nicName(n *spec.Interface, i int) string {
+	if n.MAC != nil && n.MAC.Address != "" {
+		return "interface " + n.MAC.Address
+	}
+	return fmt.Sprintf("interface %d", i)
+}
+
+func nicModel(n *spec.Interface) string {
+	if n.Model == nil {
+		return ""
+	}
+	return n.Model.Type
+}
+
+func (c *completer) interfaces() error {
+	for i := range c.dev.Interfaces {
+		n := &c.dev.Interfaces[i]
+		if n.MAC == nil {
+			n.MAC = &spec.MAC{}
+		}
+		n.MAC.Address = strings.ToLower(strings.TrimSpace(def(n.MAC.Address, c.host.newMAC())))
+		if n.Model == nil {
+			n.Model = &spec.InterfaceModel{}
+		}
+		n.Model.Type = def(n.Model.Type, map[bool]string{true: "rtl8139", false: "virtio"}[c.fam.pci()])
+		_, known := nicDriver(n.Model.Type)
+		switch {
+		case !known:
+			return unsupported("interface/model", "%s: type=%q is not implemented; use virtio, e1000, e1000e or rtl8139", nicName(n, i), n.Model.Type)
+		case !c.fam.pci() && n.Model.Type != "virtio":
+			return unsupported("interface/model", "%s: machine %s has no PCI bus; use virtio", nicName(n, i), c.d.OS.Type.Machine)
+		}
+		if n.Target != nil && n.Target.Dev != "" && automaticNIC(n.Target.Dev) {
+			n.Target = nil // came back with a live document; the next start picks its own
+		}
+	}
+	return nil
+}
+
+// automaticNIC reports whether a host-side name is of a pattern that names are handed out from.
+func automaticNIC(dev string) bool {
+	for _, prefix := range []string{"vnet", "macvtap", "macvlan"} {
+		if rest, ok := strings.CutPrefix(dev, prefix); ok && rest != "" && strings.Trim(rest, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
