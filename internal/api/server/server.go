@@ -266,3 +266,10 @@ func (s *Server) keepalive() {
 		s.mu.Unlock()
 	}
 }
+
+// Listening is how many clients have asked for events.
+func (s *Server) Listening() int {
+	s.subsMu.RLock()
+	defer s.subsMu.RUnlock()
+	return len(s.subs)
+}
