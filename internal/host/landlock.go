@@ -17,6 +17,7 @@ type Landlock struct {
 	ReadWrite  []string // read, write, create, remove and ioctl; not execute
 	BindTCP    []uint16 // ports that may be bound (ABI 4)
 	ConnectTCP []uint16 // ports that may be connected to (ABI 4)
+	AnyTCP     bool     // no limit to TCP at all, for what must reach ports nobody can name
 	// ScopeAbstract cuts off abstract Unix sockets of processes outside (ABI 6). Sockets on a path stay reachable: file
 	// modes guard those.
 	ScopeAbstract bool
@@ -85,6 +86,9 @@ func (l Landlock) RestrictThread() (int, error) {
 	known, size := landlockKnown(abi)
 	rules := known
 	rules.scoped = 0
+	if l.AnyTCP {
+		rules.net = 0
+	}
 	if l.ScopeAbstract {
 		rules.scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET & known.scoped
 	}

@@ -1,0 +1,24 @@
+package qemu
+
+import "path/filepath"
+
+// Installation is an emulator and what it needs to run from where it is.
+type Installation struct {
+	Binary   string
+	Env      []string
+	Firmware []string
+}
+
+// Beside is a Debian QEMU that was unpacked below dir and not installed: its libraries and modules come from there, its
+// firmware too.
+func Beside(dir string) Installation {
+	lib := filepath.Join(dir, "usr/lib/x86_64-linux-gnu")
+	return Installation{
+		Binary: filepath.Join(dir, "usr/bin/qemu-system-x86_64"),
+		Env: []string{
+			"LD_LIBRARY_PATH=" + lib + ":" + filepath.Join(dir, "lib/x86_64-linux-gnu"),
+			"QEMU_MODULE_DIR=" + filepath.Join(lib, "qemu"),
+		},
+		Firmware: []string{filepath.Join(dir, "usr/share/qemu"), filepath.Join(dir, "usr/share/seabios"), filepath.Join(dir, "usr/lib/ipxe/qemu")},
+	}
+}

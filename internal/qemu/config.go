@@ -1,0 +1,70 @@
+package qemu
+
+// Config is one QEMU command line as data. It prints the same for the same guest and names files instead of holding
+// them.
+type Config struct {
+	Binary string // absolute path of the emulator
+	Name   string // of the guest; shown by ps
+	UUID   string // "" leaves it out
+
+	Machine  Option // "pc-i440fx-7.2" and its properties
+	Accel    Option // "tcg" or "kvm" and its properties
+	CPU      Option // "qemu64"; an empty Option leaves QEMU's default
+	SMP      Option // "2" and sockets, cores, threads
+	MemoryMB uint64 // "-m"; 0 leaves QEMU's default
+	Memory   Option // in place of MemoryMB: size, slots, maxmem
+
+	Firmware []string // directories searched for firmware before QEMU's own (-L)
+	Kernel   string   // path of a kernel to boot; QEMU opens it, so it is in ReadOnly too
+	Initrd   string
+	Append   string
+
+	Objects   []Props // -object
+	FDSets    []FDSet
+	Chardevs  []Chardev
+	QMP       string // name of the monitor's listening socket; "" for no monitor
+	Blockdevs []Props
+	Netdevs   []Props
+	Devices   []Props
+	VNC       *Option // "127.0.0.1:0" and its properties; nil for no display
+	Flags     []Flag  // options that need no structure: -rtc, -boot, -global, …
+	Extra     []string
+	Env       []string // added to the small environment QEMU gets
+
+	// What QEMU opens by name beyond its own libraries and firmware. Landlock denies everything else.
+	ReadOnly  []string
+	ReadWrite []string
+	BindTCP   []uint16 // ports that QEMU listens on itself (VNC)
+	AnyTCP    bool     // user-mode networking: no limit to TCP ports
+}
+
+// Flag is one option of QEMU's old form, such as {"-rtc", Option{Props: …}}.
+type Flag struct {
+	Name  string
+	Value Option
+}
+
+// FDSet is a set of descriptors that QEMU opens as /dev/fdset/ID. Either name may be empty. A disk has both, because QEMU
+// opens it read-only and read-write at different times and a ruleset cannot grow at hot-plug.
+type FDSet struct {
+	ID                  int
+	ReadOnly, ReadWrite string
+}
+
+// Path is how QEMU opens the set.
+func (s FDSet) Path() string { return "/dev/fdset/" + itoa(s.ID) }
+
+// Chardev is a character device.
+type Chardev struct {
+	ID      string
+	Backend string // "socket", "pty", "null", "file", …
+	Props   Props
+}
+
+// ListenChardev is a socket that already listens, passed by descriptor: clients may come and go.
+func ListenChardev(id, file string) Chardev {
+	return Chardev{ID: id, Backend: "socket", Props: Props{{"fd", FD(file)}, {"server", true}, {"wait", false}}}
+}
+
+// sandbox is what QEMU denies itself: system calls of the past, gaining privileges, starting programs, changing limits.
+const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"

@@ -1,0 +1,65 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropPrivileges gives up users, groups and capabilities of the calling thread for good. Raw system calls, because those
+// of package syscall change every thread of the process, and only this one will be left.
+func dropPrivileges(uid, gid uint32) error {
+	if unix.Geteuid() == 0 {
+		if err := dropBounding(); err != nil {
+			return err
+		}
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
+			return fmt.Errorf("drop supplementary groups: %w", errno)
+		}
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); errno != 0 {
+			return fmt.Errorf("become group %d: %w", gid, errno)
+		}
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
+			return fmt.Errorf("become user %d: %w", uid, errno)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("clear ambient capabilities: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	return verify(uid, gid)
+}
+
+// dropBounding empties the bounding set. The kernel answers EINVAL behind its last capability.
+func dropBounding() error {
+	for c := uintptr(0); c < 64; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// verify looks at the result: a step that was left out above must not go unnoticed.
+func verify(uid, gid uint32) error {
+	ruid, euid, suid := unix.Getresuid()
+	rgid, egid, sgid := unix.Getresgid()
+	u, g := int(uid), int(gid)
+	if ruid != u || euid != u || suid != u || rgid != g || egid != g || sgid != g {
+		return fmt.Errorf("is user %d/%d/%d and group %d/%d/%d, not user %d and group %d: run taproomd as root or as that user",
+			ruid, euid, suid, rgid, egid, sgid, uid, gid)
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package qemu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host"
+	"taproom/internal/qemu/launch"
+	"taproom/internal/qemu/qmp"
+)
+
+// firstFD is the first descriptor that QEMU inherits beside the standard three.
+const firstFD = 3
+
+// StartSpec is a QEMU that should run.
+type StartSpec struct {
+	Launcher string // path of taproom-launch
+	Config   *Config
+	Files    map[string]*os.File // what the Config's names stand for, without the monitor's socket; the caller keeps them
+	Confinement
+
+	QMPPath string // where the monitor's socket is made, mode 0600; it is removed again when the start fails
+	PIDFile string // "" for none
+	LogPath string // QEMU's stdout and stderr, appended
+	Cgroup  string // directory of the cgroup v2 that QEMU is born in; "" stays in the caller's
+}
+
+// Start runs QEMU and returns when its monitor answers; ctx bounds the wait. The guest's CPUs are stopped. An error is a
+// *StartError unless the host refused something before any process existed; either way no process, socket or pid file is
+// left. The cgroup and the log are the caller's.
+func Start(ctx context.Context, k *host.Kernel, s StartSpec) (*Process, error) {
+	if s.UID == 0 || s.GID == 0 {
+		return nil, &StartError{Binary: s.Config.Binary, Guest: s.Config.Name, Reason: ErrRoot}
+	}
+	st := &starting{k: k, spec: s, files: map[string]*os.File{}}
+	defer st.closeFiles()
+	p, err := st.run(ctx)
+	if err != nil {
+		return nil, errors.Join(err, st.undo())
+	}
+	return p, nil
+}
+
+// starting is what exists on the way to a Process. Each file is closed in this process when the start is over.
+type starting struct {
+	k    *host.Kernel
+	spec StartSpec
+
+	argv  []string
+	names []string
+
+	files    map[string]*os.File // ours: socket, status, log, …
+	conn     net.Conn
+	logStart int64
+	report   launch.Report
+	made     []string // paths that a failed start removes
+}
+
+func (st *starting) closeFiles() {
+	for _, f := range st.files {
+		_ = f.Close()
+	}
+}
+
+func (st *starting) undo() error {
+	if st.conn != nil {
+		_ = st.conn.Close()
+	}
+	var errs []error
+	for _, path := range st.made {
+		if err := st.k.Remove(path); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (st *starting) run(ctx context.Context) (*Process, error) {
+	if err := st.prepare(ctx); err != nil {
+		return nil, err
+	}
+	child, err := st.fork()
+	if err != nil {
+		return nil, err
+	}
+	p := watch(ctx, st.k, child, st.spec.LogPath, st.logStart)
+	if err := st.handOver(ctx); err != nil {
+		return nil, st.giveUp(ctx, p, err)
+	}
+	conn := st.conn
+	st.conn = nil // the client owns it
+	client, err := qmp.New(ctx, st.k, conn, st.spec.QMPPath)
+	if err != nil {
+		return nil, st.giveUp(ctx, p, err)
+	}
+	p.qmp.Store(client)
+	p.landlock, p.noLandlock = st.report.Landlock, st.report.NoLandlock
+	return p, nil
+}
+
+// prepare makes everything that must exist before the process. The connection to the monitor is one of it: the socket
+// listens already, so QEMU finds it in its queue and the greeting comes without polling.
+func (st *starting) prepare(ctx context.Context) error {
+	c := *st.spec.Config
+	c.QMP = "qmp"
+	var err error
+	if st.argv, st.names, err = c.Args(firstFD); err != nil {
+		return err
+	}
+	if st.files["qmp"], err = st.k.ListenUnix(st.spec.QMPPath, 0o600); err != nil {
+		return fmt.Errorf("make QEMU's monitor socket: %w", err)
+	}
+	st.made = append(st.made, st.spec.QMPPath)
+	if st.conn, err = st.k.DialUnix(ctx, st.spec.QMPPath); err != nil {
+		return err
+	}
+	if st.files["log"], err = st.k.OpenFile(st.spec.LogPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return fmt.Errorf("open QEMU's log: %w", err)
+	}
+	if st.logStart, err = st.files["log"].Seek(0, io.SeekEnd); err != nil {
+		return fmt.Errorf("open QEMU's log: %w", err)
+	}
+	if st.spec.PIDFile != "" {
+		if st.files["pid"], err = st.k.OpenFile(st.spec.PIDFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+			return fmt.Errorf("open QEMU's pid file: %w", err)
+		}
+		st.made = append(st.made, st.spec.PIDFile)
+	}
+	st.files["status"], st.files["status write"], err = os.Pipe()
+	return err
+}
+
+// fork starts taproom-launch with QEMU's descriptors first and its own behind them.
+func (st *starting) fork() (*host.Process, error) {
+	files := make([]*os.File, 0, len(st.names)+3)
+	for _, name := range st.names {
+		f := st.spec.Files[name]
+		if name == "qmp" {
+			f = st.files["qmp"]
+		}
+		if f == nil {
+			return nil, fmt.Errorf("start guest %q: its command line needs the file %q and nobody opened it", st.spec.Config.Name, name)
+		}
+		files = append(files, f)
+	}
+	next := firstFD + len(files)
+	spec := st.launchSpec(next+1, len(files))
+	files = append(files, nil, st.files["status write"])
+	if f := st.files["pid"]; f != nil {
+		spec.PIDFile = next + 2
+		files = append(files, f)
+	}
+	doc, err := spec.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if st.files["spec"], err = memoryFile(doc); err != nil {
+		return nil, fmt.Errorf("pass on what to start: %w", err)
+	}
+	files[len(st.names)] = st.files["spec"]
+	child, err := st.k.Start(host.ProcessSpec{
+		Path: st.spec.Launcher, Args: []string{filepath.Base(st.spec.Launcher), itoa(next)},
+		Env:    []string{"GOGC=off"}, // lives for a millisecond
+		Stdout: st.files["log"], Stderr: st.files["log"], Files: files, Cgroup: st.spec.Cgroup, NetNS: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start guest %q: %w", st.spec.Config.Name, err)
+	}
+	return child, nil
+}
+
+func (st *starting) launchSpec(status, keep int) launch.Spec {
+	s := st.spec
+	l := launch.Spec{
+		Path: s.Config.Binary, Args: append([]string{s.Config.Binary}, st.argv...),
+		Env: append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, s.Config.Env...),
+		UID: s.UID, GID: s.GID, Umask: 0o077, Limits: s.limits(), OOMScore: s.OOMScore,
+		DieWithParent: s.DieWithParent, Parent: os.Getpid(), NoHugePages: s.NoHugePages,
+		Keep: keep, StatusFD: status,
+	}
+	if !s.NoLandlock {
+		l.Landlock = ruleset(s.Config, func(path string) bool { _, err := os.Stat(path); return err == nil })
+	}
+	return l
+}
+
+// memoryFile returns an anonymous file with content, positioned at its start. Unlike a pipe it takes any length.
+func memoryFile(content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("taproom-launch", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "launch spec")
+	_, err = f.WriteAt(content, 0)
+	return f, err
+}
+
+// handOver lets go of the child's ends and reads what taproom-launch reports. Its end closes with exec.
+func (st *starting) handOver(ctx context.Context) error {
+	status := st.files["status"]
+	for name, f := range st.files {
+		if name != "status" {
+			_ = f.Close()
+			delete(st.files, name)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = status.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	const most = 64 << 10
+	for d := json.NewDecoder(io.LimitReader(status, most)); ; {
+		err := d.Decode(&st.report)
+		switch {
+		case errors.Is(err, io.EOF) && st.report.Stage != "":
+			return &launchError{st.report}
+		case errors.Is(err, io.EOF):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("read taproom-launch's report: %w", err)
+		}
+	}
+}
+
+// launchError is a failure that taproom-launch reported.
+type launchError struct{ launch.Report }
+
+// Error implements error.
+func (e *launchError) Error() string { return e.Failure }
+
+// Unwrap returns the errno, if any.
+func (e *launchError) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return unix.Errno(e.Errno)
+}
+
+// giveUp ends the process and says why there is none. It waits for the end regardless of ctx: after SIGKILL that is
+// the kernel's business alone.
+func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
+	e := &StartError{Binary: st.spec.Config.Binary, Guest: st.spec.Config.Name, Reason: ErrDied, Err: cause}
+	var failed *launchError
+	switch {
+	case errors.As(cause, &failed) && failed.Stage == launch.StageExec:
+		e.Reason = ErrBinary
+	case errors.As(cause, &failed):
+		e.Reason = ErrConfine
+	case ctx.Err() != nil:
+		e.Reason = ErrSilent
+	case !errors.Is(cause, qmp.ErrPeerClosed) && !errors.Is(cause, qmp.ErrTruncated):
+		e.Reason = ErrSilent // it talks, but not QMP
+	}
+	if e.Reason == ErrDied {
+		e.Err = nil // "connection closed" is how we noticed, not why
+	}
+	_ = p.Signal(unix.SIGKILL) // one that is gone needs none
+	<-p.Exited()
+	if e.Reason != ErrBinary && e.Reason != ErrConfine {
+		e.Exit = p.exit.String()
+		e.Stderr = p.LogTail()
+	}
+	return errors.Join(e, p.Close())
+}
