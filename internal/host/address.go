@@ -11,24 +11,28 @@ import (
 )
 
 // Addresses lists a link's IPv4 and IPv6 addresses with their prefix lengths, sorted, without the link-local ones the
-// kernel makes. The filter is asked of the kernel; one that ignores it is filtered here.
+// kernel makes. An interrupted dump gives what was seen and ErrPartial.
 func (k *Kernel) Addresses(index int) ([]netip.Prefix, error) {
-	all, err := k.AllAddresses()
-	if err != nil && !errors.Is(err, ErrPartial) {
-		return nil, err
-	}
+	all, err := k.addresses(index)
 	return all[index], err
 }
 
-// AllAddresses lists the addresses of every link, by its index, each sorted, without link-local IPv6. An interrupted
-// dump gives what was seen and ErrPartial.
-func (k *Kernel) AllAddresses() (map[int][]netip.Prefix, error) {
+// AllAddresses lists the addresses of every link, by its index, as Addresses does.
+func (k *Kernel) AllAddresses() (map[int][]netip.Prefix, error) { return k.addresses(0) }
+
+// addresses asks for those of one link; a kernel before 4.20 answers with those of all.
+func (k *Kernel) addresses(index int) (map[int][]netip.Prefix, error) {
 	k.Step("address list")
 	c, err := k.conn()
 	if err != nil {
 		return nil, err
 	}
-	msgs, err := c.get(unix.RTM_GETADDR, unix.NLM_F_DUMP, unix.RTM_NEWADDR, nl.NewIfAddrmsg(unix.AF_UNSPEC))
+	h := nl.NewIfAddrmsg(unix.AF_UNSPEC)
+	h.Index = uint32(index)
+	msgs, err := c.get(unix.RTM_GETADDR, unix.NLM_F_DUMP, unix.RTM_NEWADDR, h)
+	if errors.Is(err, unix.ENODEV) {
+		return nil, fmt.Errorf("list addresses of link %d: %w: %w", index, ErrNoLink, err)
+	}
 	if err != nil && !errors.Is(err, ErrPartial) {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}

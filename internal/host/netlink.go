@@ -38,6 +38,8 @@ func (k *Kernel) lazyConn(c **rtnl) (*rtnl, error) {
 	}
 	// The kernel's own words (extended ack) beat a bare "invalid argument"; without them the errno is still right.
 	_ = s.SetExtAck(true)
+	// Strict checking makes the kernel heed the link in a request for addresses, so that answering costs what was asked.
+	_ = unix.SetsockoptInt(s.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
 	*c = &rtnl{sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: s}}}
 	return *c, nil
 }

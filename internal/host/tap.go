@@ -61,12 +61,8 @@ func (k *Kernel) CreateTap(s TapSpec) (*Tap, error) {
 			}
 			t.Files = append(t.Files, f)
 		}
+		t.Index, err = linkIndex(s.Name)
 	})
-	if err == nil {
-		var l Link
-		l, err = k.LinkByName(s.Name)
-		t.Index = l.Index
-	}
 	if err != nil {
 		_ = t.Close()
 		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EINVAL) && k.exists(s.Name) {
@@ -99,4 +95,20 @@ func openTap(name string, flags uint16) (*os.File, error) {
 	}
 	// Only now: the runtime's poller must not watch the descriptor before it has a device behind it.
 	return os.NewFile(uintptr(fd), "tap "+name), nil
+}
+
+// linkIndex asks for the index of a link in the calling thread's namespace. It is ours, so the name cannot have changed
+// hands.
+func linkIndex(name string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq(name)
+	if err != nil {
+		return 0, err
+	}
+	err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr)
+	return int(ifr.Uint32()), err
 }

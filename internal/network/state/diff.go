@@ -1,0 +1,182 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Diff plans what leads from what was observed to what is desired. It touches nothing; the Env says whose the links are
+// and how the firewall writes its commands. Where a name is somebody else's the error is an ErrForeign, and there is no
+// plan.
+//
+// The order: what goes is taken out of DHCP, then of the firewall, then removed; what comes is made, then let through the
+// firewall, then gets its ports and last DHCP. When nothing is removed that a rule names, all changes of the firewall are
+// one transaction.
+func Diff(e *Env, observed Observed, desired State) (Plan, error) {
+	d := differ{env: e, old: observed, want: desired, made: map[string]bool{}, gone: map[string]bool{}}
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	d.removals()
+	add, del := d.elements()
+	var early []Element
+	if len(d.gone) > 0 {
+		early, del = del, nil
+	}
+	return slices.Concat(d.dhcpRemovals(), d.change(nil, early), d.linkRemovals, d.bridges(), d.sysctls(),
+		d.change(add, del), d.ports(), d.dhcp()), nil
+}
+
+type differ struct {
+	env  *Env
+	old  Observed
+	want State
+
+	linkRemovals Plan
+	gone         map[string]bool // links that the plan removes
+	made         map[string]bool // links that the plan makes
+}
+
+// check refuses names that are not ours.
+func (d *differ) check() error {
+	for _, name := range sortedKeys(d.want.Bridges) {
+		if err := d.checkName(name, d.want.Bridges[name].Owner, d.old.Bridges[name].Owner); err != nil {
+			return err
+		}
+		if _, ok := d.old.Ports[name]; ok {
+			return &ForeignError{Name: name, Why: "is a tap of ours and cannot be a bridge"}
+		}
+	}
+	for _, name := range sortedKeys(d.want.Ports) {
+		if err := d.checkName(name, d.want.Ports[name].Owner, d.old.Ports[name].Owner); err != nil {
+			return err
+		}
+		if _, ok := d.old.Bridges[name]; ok {
+			return &ForeignError{Name: name, Why: "is a bridge of ours and cannot be a tap"}
+		}
+	}
+	return nil
+}
+
+func (d *differ) checkName(name, want, have string) error {
+	if why, ok := d.old.Foreign[name]; ok {
+		return &ForeignError{Name: name, Why: why}
+	}
+	// Only with everything in view is another owner known to be a dead one's.
+	if have != "" && have != want && (!d.old.All || d.old.Partial) {
+		return &ForeignError{Name: name, Why: fmt.Sprintf("belongs to %s, which may be in use", have)}
+	}
+	return nil
+}
+
+// removals finds the links that have to go: those nobody wants, those of another owner, taps that are half-made (nobody
+// holds their descriptors). A half-made bridge that is wanted is finished instead.
+func (d *differ) removals() {
+	if d.old.Partial {
+		return
+	}
+	for _, name := range sortedKeys(d.old.Ports) {
+		if have, want := d.old.Ports[name], d.want.Ports[name]; have.Owner == "" || have.Owner != want.Owner {
+			d.remove(name, have.Owner)
+		}
+	}
+	for _, name := range sortedKeys(d.old.Bridges) {
+		have := d.old.Bridges[name]
+		if want, ok := d.want.Bridges[name]; !ok || have.Owner != "" && have.Owner != want.Owner {
+			d.remove(name, have.Owner)
+		}
+	}
+}
+
+func (d *differ) remove(name, owner string) {
+	d.gone[name] = true
+	d.linkRemovals = append(d.linkRemovals, DeleteLink{Link: d.target(name), Owner: owner})
+}
+
+// target is a link as it was observed.
+func (d *differ) target(name string) target { return target{Name: name, Index: d.old.Index[name]} }
+
+// current is a link as it will be: one the plan makes has no index yet.
+func (d *differ) current(name string) target {
+	if d.made[name] {
+		return target{Name: name}
+	}
+	return d.target(name)
+}
+
+// elements returns what has to be added to and removed from the firewall's sets, sorted.
+func (d *differ) elements() (add, del []Element) {
+	if d.env.Firewall == nil {
+		return nil, nil
+	}
+	for e := range d.want.Elements {
+		if !d.old.Elements[e] {
+			add = append(add, e)
+		}
+	}
+	for e := range d.old.Elements {
+		if !d.want.Elements[e] && !d.old.Partial {
+			del = append(del, e)
+		}
+	}
+	slices.SortFunc(add, compareElements)
+	slices.SortFunc(del, compareElements)
+	return add, del
+}
+
+func compareElements(a, b Element) int {
+	return cmp.Or(strings.Compare(a.Set, b.Set), strings.Compare(a.Key, b.Key))
+}
+
+func (d *differ) change(add, del []Element) Plan {
+	if len(add)+len(del) == 0 {
+		return nil
+	}
+	return Plan{ChangeElements{Add: add, Del: del, render: d.env.Firewall.Render}}
+}
+
+func (d *differ) sysctls() Plan {
+	var p Plan
+	for _, path := range sortedKeys(d.want.Sysctls) {
+		if want, have := d.want.Sysctls[path], d.old.Sysctls[path]; have != want {
+			p = append(p, SetSysctl{Path: path, Value: want, Old: have})
+		}
+	}
+	return p
+}
+
+func (d *differ) dhcpRemovals() Plan {
+	var p Plan
+	if d.env.DHCP == nil || d.old.Partial {
+		return nil
+	}
+	for _, network := range sortedKeys(d.old.DHCP) {
+		if _, ok := d.want.DHCP[network]; !ok {
+			p = append(p, RemoveDHCP{Network: network, Bridge: d.old.DHCP[network].Bridge})
+		}
+	}
+	return p
+}
+
+// dhcp serves what is not served as it should be, also where the bridge is another one than the socket is bound to.
+func (d *differ) dhcp() Plan {
+	var p Plan
+	if d.env.DHCP == nil {
+		return nil
+	}
+	for _, network := range sortedKeys(d.want.DHCP) {
+		want := d.want.DHCP[network]
+		have, ok := d.old.DHCP[network]
+		index := d.old.Index[want.Bridge]
+		if ok && have.Bridge == want.Bridge && have.Fingerprint == want.Fingerprint && !d.made[want.Bridge] && (index == 0 || have.Index == index) {
+			continue
+		}
+		p = append(p, SetDHCP{Network: network, Link: d.current(want.Bridge), Service: want})
+	}
+	return p
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

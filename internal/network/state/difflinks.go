@@ -1,0 +1,142 @@
+package state
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"taproom/internal/host"
+)
+
+func (d *differ) bridges() Plan {
+	var p Plan
+	for _, name := range sortedKeys(d.want.Bridges) {
+		want := d.want.Bridges[name]
+		have, ok := d.old.Bridges[name]
+		if !ok || d.gone[name] {
+			d.made[name] = true
+			// What the creation itself settles needs no step of its own.
+			have = Bridge{MAC: want.MAC, MTU: want.MTU, STP: want.STP, Delay: want.kernelDelay()}
+			p = append(p, AddBridge{Spec: host.BridgeSpec{Name: name, MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, STP: want.STP, Delay: want.kernelDelay()}})
+		}
+		p = append(p, changeBridge(d.current(name), have, want)...)
+	}
+	return p
+}
+
+// kernelDelay is what the kernel makes of the delay: with STP it keeps it between 2 and 30 seconds.
+func (b Bridge) kernelDelay() int {
+	if b.STP {
+		return min(max(b.Delay, 200), 3000)
+	}
+	return b.Delay
+}
+
+// changeBridge changes a bridge that exists by then. It comes up last.
+func changeBridge(link target, have, want Bridge) Plan {
+	var p Plan
+	if have.Owner != want.Owner {
+		p = append(p, SetAlias{Link: link, Alias: Alias(want.Owner)})
+	}
+	if have.STP && !want.STP { // first and alone: the kernel looks at the delay before, and would refuse one that STP must not have
+		have.STP = false
+		p = append(p, SetBridge{Link: link, To: host.Bridge{Delay: have.Delay}})
+	}
+	if have.STP != want.STP || have.Delay != want.kernelDelay() {
+		p = append(p, SetBridge{Link: link, To: host.Bridge{STP: want.STP, Delay: want.kernelDelay()}})
+	}
+	// A link without IPv6 is fine unless it was asked for, or addresses need it: a kernel may have none at all.
+	needsIPv6 := slices.ContainsFunc(want.Addresses, func(a netip.Prefix) bool { return a.Addr().Is6() })
+	if have.NoIPv6 != want.NoIPv6 && (want.NoIPv6 || needsIPv6) {
+		p = append(p, setNoIPv6(link.Name, want.NoIPv6))
+	}
+	if have.Up && !want.Up { // takes the IPv6 addresses away, so it comes before they are given
+		p = append(p, SetDown{Link: link})
+		have.Up = false
+		have.Addresses = slices.DeleteFunc(slices.Clone(have.Addresses), func(a netip.Prefix) bool { return a.Addr().Is6() })
+	}
+	p = append(p, changeAddresses(link, have.Addresses, want.Addresses)...)
+	return append(p, changeSettings(target{}, link, have.settings(), want.settings())...)
+}
+
+func (b Bridge) settings() Port { return Port{MAC: b.MAC, MTU: b.MTU, Up: b.Up} }
+
+func setNoIPv6(link string, off bool) Step {
+	if off {
+		return SetSysctl{Path: noIPv6Path(link), Value: "1", Old: "0"}
+	}
+	return SetSysctl{Path: noIPv6Path(link), Value: "0", Old: "1"}
+}
+
+// changeAddresses removes before it adds. With the first address of an IPv4 subnet the kernel removes the others in it,
+// unless it is told to promote one; so those that stay there are given again.
+func changeAddresses(link target, have, want []netip.Prefix) Plan {
+	var p Plan
+	lost := map[netip.Prefix]bool{}
+	for _, a := range have {
+		if !slices.Contains(want, a) {
+			p = append(p, DelAddress{Link: link, Address: a})
+			lost[a.Masked()] = true
+		}
+	}
+	for _, a := range want {
+		again := slices.Contains(have, a)
+		if !again || lost[a.Masked()] {
+			p = append(p, AddAddress{Link: link, Address: a, Again: again})
+		}
+	}
+	return p
+}
+
+// changeSettings changes what one message can.
+func changeSettings(master, link target, have, want Port) Plan {
+	s := SetLink{Link: link}
+	if want.MAC != "" && !strings.EqualFold(have.MAC, want.MAC) {
+		s.Settings.MAC = want.MAC
+	}
+	if want.MTU != 0 && have.MTU != want.MTU {
+		s.Settings.MTU = want.MTU
+	}
+	if want.Master != "" && have.Master != want.Master {
+		s.Master = master
+	}
+	s.Settings.Up = want.Up && !have.Up
+	var p Plan
+	if have.Up && !want.Up {
+		p = append(p, SetDown{Link: link})
+	}
+	if have.Master != "" && want.Master == "" {
+		p = append(p, Detach{Link: link})
+	}
+	if s != (SetLink{Link: link}) {
+		p = append(p, s)
+	}
+	return p
+}
+
+func (d *differ) ports() Plan {
+	var p Plan
+	for _, name := range sortedKeys(d.want.Ports) {
+		want := d.want.Ports[name]
+		have, ok := d.old.Ports[name]
+		if d.made[want.Master] {
+			have.Master = "" // its bridge is another one by then
+		}
+		if ok && !d.gone[name] {
+			if want.NoIPv6 && !have.NoIPv6 {
+				p = append(p, setNoIPv6(name, true))
+			}
+			p = append(p, changeSettings(d.current(want.Master), d.target(name), have, want)...)
+			continue
+		}
+		d.made[name] = true
+		link := d.current(name)
+		p = append(p, AddTap{Spec: host.TapSpec{Name: name, Queues: want.Queues, VNetHdr: true}})
+		if want.NoIPv6 {
+			p = append(p, setNoIPv6(name, true))
+		}
+		p = append(p, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}},
+			SetAlias{Link: link, Alias: Alias(want.Owner)})
+	}
+	return p
+}

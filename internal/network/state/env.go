@@ -1,0 +1,75 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"taproom/internal/host"
+)
+
+// Env is the host a plan is made for and carried out on.
+type Env struct {
+	Kernel   *host.Kernel
+	Group    uint32          // our link group
+	Firewall FirewallBackend // nil: elements are neither observed nor planned
+	DHCP     DHCPBackend     // nil: services are neither observed nor planned
+
+	// Taps are those that Apply made, by name. The caller passes their descriptors on and closes them; it also closes
+	// those of a plan that failed half-way.
+	Taps map[string]*host.Tap
+}
+
+// CloseTaps closes the descriptors of taps nobody took. The taps disappear with them.
+func (e *Env) CloseTaps() error {
+	var err error
+	for name, t := range e.Taps {
+		err = errors.Join(err, t.Close())
+		delete(e.Taps, name)
+	}
+	return err
+}
+
+// FirewallBackend is the firewall: constant rules, and sets whose members say what they apply to.
+type FirewallBackend interface {
+	// Observe lists the members of all our sets, in any order. When the rules or sets are not there as they should be
+	// it lists none, and Apply puts them there.
+	Observe(ctx context.Context) ([]Element, error)
+	// Apply adds and removes members in one transaction: all or nothing. Adding what is there and removing what is not
+	// there are no errors. After an error it is not known what happened: observe again.
+	Apply(ctx context.Context, add, del []Element) error
+	// Render returns the commands that do the same.
+	Render(add, del []Element) []string
+}
+
+// DHCPBackend serves DHCP.
+type DHCPBackend interface {
+	// Observe returns what is being served, by the network's UUID.
+	Observe(ctx context.Context) (map[string]Service, error)
+	// Set serves a network on the link with an index, in place of what was served for it before.
+	Set(ctx context.Context, network string, s Service, index int) error
+	// Remove stops serving a network. One that is not served is no error.
+	Remove(ctx context.Context, network string) error
+}
+
+// ErrForeign says that somebody else owns what should be made or removed.
+var ErrForeign = errors.New("not ours")
+
+// ForeignError names the object and what is known of its owner. It is an ErrForeign.
+type ForeignError struct {
+	Name string // of the link
+	Why  string // "is a veth of group 0"
+}
+
+// Error implements error.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("link %s is %v: it %s; choose another name, or remove it", e.Name, ErrForeign, e.Why)
+}
+
+// Is makes it an ErrForeign.
+func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
+
+const aliasPrefix = "taproom:"
+
+// Alias is what the alias of a link says that belongs to the object with that UUID.
+func Alias(owner string) string { return aliasPrefix + owner }

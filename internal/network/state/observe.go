@@ -1,0 +1,252 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"taproom/internal/host"
+)
+
+// Scope is what is looked at. What it does not name is neither seen nor planned.
+type Scope struct {
+	// All looks at everything of ours on the host, by a dump. Without it a request costs what it names.
+	All      bool
+	Bridges  []string
+	Ports    []string
+	Sysctls  []string
+	Elements []Element
+	Networks []string // whose DHCP is looked at, by UUID
+	// Pattern tells names that only our allocators make: a link with our group, such a name and no alias is ours and
+	// half-made. Names in Bridges and Ports count as such.
+	Pattern func(name string) bool
+}
+
+// Observed is what was found, with what is needed to change it.
+type Observed struct {
+	State
+	Index   map[string]int    // of the links in State
+	Foreign map[string]string // links that have a name of the scope and are not ours: what they are
+	All     bool              // everything of ours was looked at
+	Partial bool              // something may have been missed: nothing is removed because of it
+}
+
+// Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
+func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
+	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{Bridges: map[string]Bridge{},
+		Ports: map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, DHCP: map[string]Service{}}}
+	look := o.named
+	if s.All {
+		look = o.dump
+	}
+	for _, step := range []func() error{
+		func() error { return look(e, s) },
+		func() error { return o.sysctls(e, s) },
+		func() error { return o.firewall(ctx, e, s) },
+		func() error { return o.services(ctx, e, s) },
+	} {
+		if err := step(); err != nil {
+			return Observed{}, fmt.Errorf("observe the host: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// dump looks at every link.
+func (o *Observed) dump(e *Env, s Scope) error {
+	links, err := e.Kernel.Links()
+	if o.Partial = errors.Is(err, host.ErrPartial); err != nil && !o.Partial {
+		return err
+	}
+	addresses, err := e.Kernel.AllAddresses()
+	if errors.Is(err, host.ErrPartial) {
+		o.Partial = true
+	} else if err != nil {
+		return err
+	}
+	names := make(map[int]string, len(links))
+	for _, l := range links {
+		names[l.Index] = l.Name
+	}
+	for _, l := range links {
+		kind := o.classify(e, s, l)
+		if err := o.add(e, kind, l, names[l.Master]); err != nil {
+			return err
+		}
+		if b, ok := o.Bridges[l.Name]; ok {
+			b.Addresses = addresses[l.Index]
+			o.Bridges[l.Name] = b
+		}
+	}
+	return nil
+}
+
+// named looks at the links the scope names and no others.
+func (o *Observed) named(e *Env, s Scope) error {
+	names := map[int]string{}
+	for _, name := range slices.Concat(s.Bridges, s.Ports) {
+		l, err := e.Kernel.LinkByName(name)
+		if errors.Is(err, host.ErrNoLink) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		names[l.Index] = l.Name
+		kind := o.classify(e, s, l)
+		if l.Master != 0 && names[l.Master] == "" && kind == port {
+			m, err := e.Kernel.LinkByIndex(l.Master)
+			if err != nil && !errors.Is(err, host.ErrNoLink) {
+				return err
+			}
+			names[l.Master] = m.Name
+		}
+		if err := o.add(e, kind, l, names[l.Master]); err != nil {
+			return err
+		}
+		if b, ok := o.Bridges[l.Name]; ok {
+			if err := o.addresses(e, l.Name, b, l.Index); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *Observed) addresses(e *Env, name string, b Bridge, index int) error {
+	a, err := e.Kernel.Addresses(index)
+	switch {
+	case errors.Is(err, host.ErrNoLink): // it went meanwhile
+		delete(o.Bridges, name)
+		delete(o.Index, name)
+		return nil
+	case errors.Is(err, host.ErrPartial):
+		o.Partial = true
+	case err != nil:
+		return err
+	}
+	b.Addresses = a
+	o.Bridges[name] = b
+	return nil
+}
+
+// kind is what a link is to us.
+type kind int
+
+const (
+	unrelated kind = iota
+	bridge
+	port
+)
+
+// classify says what a link is. One that has a name of the scope and is not ours is noted.
+func (o *Observed) classify(e *Env, s Scope, l host.Link) kind {
+	asBridge, asPort := slices.Contains(s.Bridges, l.Name), slices.Contains(s.Ports, l.Name)
+	owner, labelled := strings.CutPrefix(l.Alias, aliasPrefix)
+	labelled = labelled && owner != ""
+	halfMade := l.Alias == "" && (asBridge || asPort || s.Pattern != nil && s.Pattern(l.Name))
+	if l.Group == e.Group && (labelled || halfMade) {
+		switch {
+		case l.Kind == "bridge" && !asPort:
+			return bridge
+		case l.Kind == "tun" && !asBridge:
+			return port
+		}
+	}
+	if asBridge || asPort {
+		o.Foreign[l.Name] = describe(l)
+	}
+	return unrelated
+}
+
+func describe(l host.Link) string {
+	what := l.Kind
+	if what == "" {
+		what = "device"
+	}
+	s := fmt.Sprintf("is a %s of group %d", what, l.Group)
+	if l.Alias != "" {
+		s += fmt.Sprintf(" with the alias %q", l.Alias)
+	}
+	return s
+}
+
+func (o *Observed) add(e *Env, k kind, l host.Link, master string) error {
+	if k == unrelated {
+		return nil
+	}
+	off, err := noIPv6(e.Kernel, l.Name)
+	if err != nil {
+		return err
+	}
+	owner := strings.TrimPrefix(l.Alias, aliasPrefix)
+	o.Index[l.Name] = l.Index
+	if k == bridge {
+		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Up: l.Up}
+		return nil
+	}
+	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up}
+	return nil
+}
+
+func noIPv6Path(link string) string { return "net/ipv6/conf/" + link + "/disable_ipv6" }
+
+// noIPv6 reports whether a link has no IPv6. A kernel without IPv6, or an IPv6 that has left a link with a small MTU, has
+// no such setting.
+func noIPv6(k *host.Kernel, link string) (bool, error) {
+	v, err := k.Sysctl(noIPv6Path(link))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return v == "1", err
+}
+
+func (o *Observed) sysctls(e *Env, s Scope) error {
+	for _, path := range s.Sysctls {
+		v, err := e.Kernel.Sysctl(path)
+		if err != nil {
+			return err
+		}
+		o.Sysctls[path] = v
+	}
+	return nil
+}
+
+func (o *Observed) firewall(ctx context.Context, e *Env, s Scope) error {
+	if e.Firewall == nil || !s.All && len(s.Elements) == 0 {
+		return nil
+	}
+	all, err := e.Firewall.Observe(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := make(map[Element]bool, len(s.Elements))
+	for _, el := range s.Elements {
+		wanted[el] = true
+	}
+	for _, el := range all {
+		if s.All || wanted[el] {
+			o.Elements[el] = true
+		}
+	}
+	return nil
+}
+
+func (o *Observed) services(ctx context.Context, e *Env, s Scope) error {
+	if e.DHCP == nil || !s.All && len(s.Networks) == 0 {
+		return nil
+	}
+	all, err := e.DHCP.Observe(ctx)
+	if err != nil {
+		return err
+	}
+	for network, sv := range all {
+		if s.All || slices.Contains(s.Networks, network) {
+			o.State.DHCP[network] = sv
+		}
+	}
+	return nil
+}

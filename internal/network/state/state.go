@@ -1,0 +1,96 @@
+package state
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// State is what should exist, or does exist. Maps that are nil are empty.
+type State struct {
+	Bridges  map[string]Bridge  // by name
+	Ports    map[string]Port    // by name
+	Sysctls  map[string]string  // by path below /proc/sys; only those that should have a value
+	Elements map[Element]bool   // of the firewall's sets; the value is always true
+	DHCP     map[string]Service // by the network's UUID
+}
+
+// Bridge is a bridge of a network.
+type Bridge struct {
+	Owner     string // UUID of the network
+	MAC       string // "" is any
+	MTU       int    // 0 is any
+	STP       bool
+	Delay     int            // forward delay in hundredths of a second; with STP the kernel keeps it within 2 to 30 s
+	Addresses []netip.Prefix // sorted by host.ComparePrefix
+	NoIPv6    bool           // IPv6 is switched off on it
+	Up        bool
+}
+
+// Port is a tap on a bridge. Making one yields descriptors, which whoever carries the plan out must pass on.
+type Port struct {
+	Owner  string // UUID of the guest
+	MAC    string // of the host's end; "" is any
+	Master string // the bridge; "" is none
+	MTU    int    // 0 is any
+	NoIPv6 bool
+	Up     bool
+	Queues int // 0 is 1; counts only when the tap is made
+}
+
+// Element is a member of one of the firewall's sets, as the firewall writes it: {"bridges", "virbr0"}.
+type Element struct {
+	Set, Key string
+}
+
+// Service is DHCP on a bridge.
+type Service struct {
+	Bridge      string
+	Fingerprint string // tells two configurations apart
+	Config      string // for the backend; not compared, and empty when observed
+	Index       int    // of the link it is bound to; only observed
+}
+
+// Clone returns a copy that shares nothing.
+func (s State) Clone() State {
+	c := State{Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Sysctls: maps.Clone(s.Sysctls),
+		Elements: maps.Clone(s.Elements), DHCP: maps.Clone(s.DHCP)}
+	for name, b := range c.Bridges {
+		b.Addresses = slices.Clone(b.Addresses)
+		c.Bridges[name] = b
+	}
+	return c
+}
+
+// Merge returns what both say. Where both name a thing, other wins.
+func (s State) Merge(other State) State {
+	m, o := s.Clone(), other.Clone()
+	m.Bridges = merge(m.Bridges, o.Bridges)
+	m.Ports = merge(m.Ports, o.Ports)
+	m.Sysctls = merge(m.Sysctls, o.Sysctls)
+	m.Elements = merge(m.Elements, o.Elements)
+	m.DHCP = merge(m.DHCP, o.DHCP)
+	return m
+}
+
+func merge[K comparable, V any](a, b map[K]V) map[K]V {
+	if a == nil {
+		return b
+	}
+	maps.Copy(a, b)
+	return a
+}
+
+// Scope returns what has to be observed to compare with the states given: what any of them names.
+func (s State) Scope(others ...State) Scope {
+	for _, o := range others {
+		s = s.Merge(o)
+	}
+	return Scope{
+		Bridges:  slices.Sorted(maps.Keys(s.Bridges)),
+		Ports:    slices.Sorted(maps.Keys(s.Ports)),
+		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
+		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
+		Networks: slices.Sorted(maps.Keys(s.DHCP)),
+	}
+}

@@ -1,0 +1,114 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"taproom/internal/host"
+)
+
+// DeleteLink removes a link that was seen to be ours: the one with that index, if it still has our group, the name and
+// the label it had then.
+type DeleteLink struct {
+	Link  target
+	Owner string // "" when it was half-made
+}
+
+// Deletes implements Step.
+func (DeleteLink) Deletes() bool { return true }
+
+// String implements Step.
+func (s DeleteLink) String() string { return shell("ip", "link", "delete", "dev", s.Link.Name) }
+
+// Apply implements Step.
+func (s DeleteLink) Apply(_ context.Context, r *Run) error {
+	l, err := r.Kernel.LinkByIndex(s.Link.Index)
+	if errors.Is(err, host.ErrNoLink) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	alias := ""
+	if s.Owner != "" {
+		alias = Alias(s.Owner)
+	}
+	if l.Group != r.Group || l.Alias != alias || l.Name != s.Link.Name {
+		return &ForeignError{Name: l.Name, Why: describe(l)}
+	}
+	return r.Kernel.DeleteLink(s.Link.Index)
+}
+
+// SetSysctl writes a setting. Old is what it was when it was observed; whoever carries the plan out writes that down
+// first, since a setting cannot carry a label.
+type SetSysctl struct {
+	creates
+	Path, Value, Old string
+}
+
+// String implements Step.
+func (s SetSysctl) String() string {
+	// With slashes a dot in a link's name is not taken for a separator.
+	return shell("sysctl", "-q", "-w", s.Path+"="+s.Value)
+}
+
+// Apply implements Step.
+func (s SetSysctl) Apply(_ context.Context, r *Run) error {
+	return r.Kernel.SetSysctl(s.Path, s.Value)
+}
+
+// ChangeElements adds and removes members of the firewall's sets, in one transaction.
+type ChangeElements struct {
+	Add, Del []Element
+	render   func(add, del []Element) []string
+}
+
+// Deletes reports whether it only removes.
+func (s ChangeElements) Deletes() bool { return len(s.Add) == 0 }
+
+// String implements Step.
+func (s ChangeElements) String() string { return strings.Join(s.render(s.Add, s.Del), "\n") }
+
+// Apply implements Step.
+func (s ChangeElements) Apply(ctx context.Context, r *Run) error {
+	return r.Firewall.Apply(ctx, s.Add, s.Del)
+}
+
+// SetDHCP serves DHCP on a bridge.
+type SetDHCP struct {
+	creates
+	Network string
+	Link    target
+	Service Service
+}
+
+// String implements Step.
+func (s SetDHCP) String() string {
+	return "# no command: serve DHCP for network " + s.Network + " on " + s.Link.Name + ": " + s.Service.Config
+}
+
+// Apply implements Step.
+func (s SetDHCP) Apply(ctx context.Context, r *Run) error {
+	i, err := r.lookup(s.Link)
+	if err != nil {
+		return err
+	}
+	return r.DHCP.Set(ctx, s.Network, s.Service, i)
+}
+
+// RemoveDHCP stops serving a network.
+type RemoveDHCP struct {
+	Network, Bridge string
+}
+
+// Deletes implements Step.
+func (RemoveDHCP) Deletes() bool { return true }
+
+// String implements Step.
+func (s RemoveDHCP) String() string {
+	return "# no command: stop serving DHCP for network " + s.Network + " on " + s.Bridge
+}
+
+// Apply implements Step.
+func (s RemoveDHCP) Apply(ctx context.Context, r *Run) error { return r.DHCP.Remove(ctx, s.Network) }
