@@ -30,6 +30,16 @@ func (e *Env) CloseTaps() error {
 	return err
 }
 
+// dropTap closes the descriptors of a tap whose link is gone, if nobody took them.
+func (e *Env) dropTap(name string) error {
+	t, ok := e.Taps[name]
+	if !ok {
+		return nil
+	}
+	delete(e.Taps, name)
+	return t.Close()
+}
+
 // FirewallBackend is the firewall: constant rules, and sets whose members say what they apply to.
 type FirewallBackend interface {
 	// Observe lists the members of all our sets, in any order. When the rules or sets are not there as they should be

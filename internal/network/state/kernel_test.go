@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -319,4 +320,30 @@ func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 		}
 	}
 	empty(t, e)
+}
+
+func TestDescriptorsOfATapThatWasRemovedAreClosed(t *testing.T) {
+	t.Parallel()
+	ns := hosttest.NewNS(t)
+	e := newEnv(ns)
+	if err := settle(e, config(1)); err != nil {
+		t.Fatal(err)
+	}
+	first := e.Taps["vnet10"].Files[0]
+	ns.Run("ip", "link", "delete", "dev", "vnet10") // by somebody else: it is made anew under its name
+	if err := settle(e, config(1)); err != nil {
+		t.Fatal(err)
+	}
+	second := e.Taps["vnet10"].Files[0]
+	if err := settle(e, State{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range []interface{ Close() error }{first, second} {
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("descriptor %d was still open: %v", i, err)
+		}
+	}
+	if len(e.Taps) != 0 {
+		t.Errorf("taps left: %v", e.Taps)
+	}
 }

@@ -86,6 +86,10 @@ func (s AddTap) Apply(_ context.Context, r *Run) error {
 	if err != nil {
 		return taken(s.Spec.Name, err)
 	}
+	// One of that name that somebody else removed is dead: its descriptors lead nowhere.
+	if err := r.dropTap(s.Spec.Name); err != nil {
+		return errors.Join(err, t.Close())
+	}
 	if r.Taps == nil {
 		r.Taps = map[string]*host.Tap{}
 	}

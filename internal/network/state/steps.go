@@ -37,7 +37,10 @@ func (s DeleteLink) Apply(_ context.Context, r *Run) error {
 	if l.Group != r.Group || l.Alias != alias || l.Name != s.Link.Name {
 		return &ForeignError{Name: l.Name, Why: describe(l)}
 	}
-	return r.Kernel.DeleteLink(s.Link.Index)
+	if err := r.Kernel.DeleteLink(s.Link.Index); err != nil {
+		return err
+	}
+	return r.dropTap(s.Link.Name)
 }
 
 // SetSysctl writes a setting. Old is what it was when it was observed; whoever carries the plan out writes that down
