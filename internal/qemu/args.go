@@ -56,7 +56,11 @@ func (c *Config) head(b *builder) {
 	if c.Name != "" {
 		b.option("-name", Option{Props: Props{{"guest", c.Name}, {"debug-threads", true}}})
 	}
-	b.add("-S", "-no-shutdown", "-nodefaults", "-no-user-config", "-sandbox", sandbox, "-msg", "timestamp=on")
+	b.add("-S", "-no-shutdown", "-nodefaults", "-no-user-config")
+	if !c.NoSandbox {
+		b.add("-sandbox", sandbox)
+	}
+	b.add("-msg", "timestamp=on")
 	if c.UUID != "" {
 		b.add("-uuid", c.UUID)
 	}
