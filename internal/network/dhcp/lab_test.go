@@ -11,11 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"taproom/internal/host/hosttest"
 	"taproom/internal/spec"
 )
-
-func TestMain(m *testing.M) { hosttest.Main(m) }
 
 // small is a network with three addresses to hand out.
 func small() Network {

@@ -186,7 +186,9 @@ func (o HelperOptions) clear(ctx context.Context) error {
 		return err
 	}
 	if o.Cgroup != "" {
-		if err := k.KillCgroup(o.Cgroup); err != nil {
+		// A cgroup that was once killed kills what clone3 starts in it (seen on Linux 6.18), so the next helper gets a
+		// new one.
+		if err := errors.Join(k.KillCgroup(o.Cgroup), k.RemoveCgroup(ctx, o.Cgroup)); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,164 @@
+package vnetd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/network/dhcp"
+)
+
+// peer is a connection to a server that runs in the test's process.
+type peer struct {
+	t *testing.T
+	c *net.UnixConn
+}
+
+// serveHere runs a server for the test and returns how to connect to it.
+func serveHere(t *testing.T, o Options) func() peer {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	must(t, err)
+	f, err := l.File()
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, f, o) }()
+	t.Cleanup(func() {
+		cancel()
+		l.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return func() peer {
+		t.Helper()
+		c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+		must(t, err)
+		t.Cleanup(func() { c.Close() })
+		must(t, c.SetDeadline(time.Now().Add(time.Minute)))
+		return peer{t, c}
+	}
+}
+
+// say sends a message and returns what came back, or "hung up".
+func (p peer) say(message string, files ...*os.File) string {
+	p.t.Helper()
+	must(p.t, host.New(host.Options{}).SendFiles(p.c, []byte(message), files...))
+	return p.hear()
+}
+
+func (p peer) hear() string {
+	p.t.Helper()
+	b := make([]byte, dhcp.MaxMessage)
+	n, err := p.c.Read(b)
+	if n == 0 || err != nil {
+		return "hung up"
+	}
+	return string(b[:n])
+}
+
+func TestRequestsThatCannotBeMetAreAnsweredWithTheReason(t *testing.T) {
+	t.Parallel()
+	p := serveHere(t, Options{Owner: uint32(os.Getuid()), Landlock: "enforced"})()
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
+	config, err := os.CreateTemp(t.TempDir(), "")
+	must(t, err)
+	defer config.Close()
+	_, err = config.WriteString(`{"what": 1}`)
+	must(t, err)
+	const unknown = "00000000-0000-0000-0000-000000000000: no such network is being served"
+	for _, c := range []struct {
+		say   string
+		files []*os.File
+		want  string
+	}{
+		{`{"id":1,"op":"hello"}`, nil, fmt.Sprintf(`{"id":1,"hello":{"version":1,"pid":%d,"landlock":"enforced"}}`, os.Getpid())},
+		{`{"id":2,"op":"list"}`, nil, `{"id":2}`},
+		{`{"id":3,"op":"remove"}`, nil, `{"id":3}`},
+		{`{"id":4,"op":"leases"}`, nil, `{"id":4,"error":"leases ` + unknown + `"}`},
+		{`{"id":5,"op":"compact"}`, []*os.File{null}, `{"id":5,"error":"compact ` + unknown + `"}`},
+		{`{"id":6,"op":"set"}`, []*os.File{null}, `{"id":6,"error":"set a network: 1 descriptors came with it, not 3 or 4"}`},
+		{`{"id":7,"op":"set"}`, []*os.File{config, null, null}, `{"id":7,"error":"read a configuration: json: unknown field \"what\""}`},
+	} {
+		if got := p.say(c.say, c.files...); got != c.want {
+			t.Errorf("%s was answered with\n%s\nwant\n%s", c.say, got, c.want)
+		}
+	}
+}
+
+func TestWhoDoesNotSpeakTheProtocolIsHungUpOn(t *testing.T) {
+	t.Parallel()
+	connect := serveHere(t, Options{Owner: uint32(os.Getuid())})
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
+	for _, junk := range []string{"hello", `{"op":"hello","more":1}`, strings.Repeat("x", dhcp.MaxMessage+1)} {
+		if got := connect().say(junk, null); got != "hung up" {
+			t.Errorf("%.40q was answered with %q", junk, got)
+		}
+	}
+	if got := connect().say(`{"op":"hello"}`, null, null, null, null, null); got != "hung up" {
+		t.Errorf("five descriptors were answered with %q", got)
+	}
+	if got := connect().say(`{"id":1,"op":"list"}`); got != `{"id":1}` {
+		t.Errorf("afterwards, a proper request was answered with %q", got)
+	}
+}
+
+func TestOnlyTheOwnerMayConnectAndNotTooOften(t *testing.T) {
+	t.Parallel()
+	connect := serveHere(t, Options{Owner: uint32(os.Getuid())})
+	for range maxConnections {
+		if got := connect().say(`{"id":1,"op":"list"}`); got != `{"id":1}` {
+			t.Fatalf("answered with %q", got)
+		}
+	}
+	if got := connect().hear(); got != "hung up" {
+		t.Errorf("one connection too many got %q", got)
+	}
+	stranger := serveHere(t, Options{Owner: uint32(os.Getuid()) + 1})
+	if got := stranger().hear(); got != "hung up" {
+		t.Errorf("another user's process got %q", got)
+	}
+}
+
+func TestASlowReaderIsToldThatItMissedEvents(t *testing.T) {
+	t.Parallel()
+	c := &conn{events: make(chan dhcp.Event, 2), missed: make(chan struct{}, 1)}
+	for range 4 {
+		c.offer(dhcp.Event{Compact: true})
+	}
+	if len(c.events) != 2 || len(c.missed) != 1 {
+		t.Errorf("%d events and %d notices wait, want 2 and 1", len(c.events), len(c.missed))
+	}
+}
+
+func TestNoPageIsLargerThanAMessage(t *testing.T) {
+	t.Parallel()
+	long := dhcp.Lease{ClientID: strings.Repeat("00:", 254) + "00", Hostname: strings.Repeat("h", 255)}
+	long.IP, long.MAC, long.Expiry = lease(200).IP, dhcp.MAC{255, 255, 255, 255, 255, 255}, 1<<62
+	r := dhcp.Response{ID: 1 << 63, More: true}
+	for range page {
+		r.Leases = append(r.Leases, long)
+		r.Networks = append(r.Networks, dhcp.Observed{Bridge: strings.Repeat("b", 15), Index: 1 << 31, Fingerprint: strings.Repeat("f", 64)})
+	}
+	b, err := json.Marshal(r)
+	if err != nil || len(b) > dhcp.MaxMessage {
+		t.Errorf("a page takes %d bytes, a message at most %d: %v", len(b), dhcp.MaxMessage, err)
+	}
+	if !bytes.Contains(b, []byte(`"more":true`)) {
+		t.Error("the page does not say that there is more")
+	}
+}
