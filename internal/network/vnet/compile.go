@@ -1,0 +1,164 @@
+package vnet
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"taproom/internal/host"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// ipForward is needed as soon as one network has a way out, and never switched off again: others may rely on it too.
+const ipForward = "net/ipv4/ip_forward"
+
+const (
+	modeNAT      = "nat"
+	modeOpen     = "open"
+	modeBridge   = "bridge"
+	modeIsolated = ""
+)
+
+// Compile returns what should exist while the network is active. The document is complete: it has a UUID and, unless its
+// mode is bridge, a bridge name. Errors are *spec.InvalidError and *spec.UnsupportedError.
+func Compile(n *spec.Network) (state.State, error) {
+	mode, err := forwardMode(n)
+	if err != nil || mode == modeBridge {
+		return state.State{}, err
+	}
+	if n.UUID == nil {
+		return state.State{}, invalid("uuid", "the network has none yet")
+	}
+	bridge, err := compileBridge(n)
+	if err != nil {
+		return state.State{}, err
+	}
+	name := n.Bridge.Name
+	s := state.State{Elements: map[state.Element]bool{}}
+	for i, ip := range n.IPs {
+		subnet, err := subnet(i, ip)
+		if err != nil {
+			return state.State{}, err
+		}
+		bridge.Addresses = append(bridge.Addresses, subnet)
+		for _, e := range elements(mode, name, subnet) {
+			s.Elements[e] = true
+		}
+	}
+	slices.SortFunc(bridge.Addresses, host.ComparePrefix)
+	if mode != modeOpen {
+		s.Elements[state.Element{Set: "bridges", Key: name}] = true
+		s.Elements[state.Element{Set: "same", Key: name + " . " + name}] = true
+	}
+	if mode != modeIsolated {
+		s.Sysctls = map[string]string{ipForward: "1"}
+	}
+	s.Bridges = map[string]state.Bridge{name: bridge}
+	s.DHCP, err = compileDHCP(n, mode)
+	return s, err
+}
+
+// forwardMode returns how the network reaches the outside, and refuses what the firewall's rules cannot do yet.
+func forwardMode(n *spec.Network) (string, error) {
+	f := n.Forward
+	if f == nil {
+		return modeIsolated, nil
+	}
+	mode := f.Mode
+	if mode == "" {
+		mode = modeNAT
+	}
+	switch {
+	case mode != modeNAT && mode != modeOpen && mode != modeBridge:
+		return "", unsupported("forward/@mode", "%s is not implemented yet; use nat, open, bridge or no <forward>", mode)
+	case mode != modeBridge && f.Dev != "":
+		return "", unsupported("forward/@dev", "traffic is not tied to one device yet; leave it out")
+	case f.NAT != nil && f.NAT.Address != nil:
+		return "", unsupported("forward/nat/address", "the address is always that of the outgoing link; leave it out")
+	case f.NAT != nil && f.NAT.Port != nil:
+		return "", unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
+	}
+	return mode, nil
+}
+
+func compileBridge(n *spec.Network) (state.Bridge, error) {
+	doc := n.Bridge
+	if doc == nil || doc.Name == "" {
+		return state.Bridge{}, invalid("bridge/@name", "the network has none yet")
+	}
+	if len(doc.Name) > 15 || strings.ContainsAny(doc.Name, "/: \t\n\x00") || doc.Name == "." || doc.Name == ".." {
+		return state.Bridge{}, invalid("bridge/@name", "%q is no name for a link: 1 to 15 bytes, without / : and space", doc.Name)
+	}
+	if doc.MACTableManager == "libvirt" {
+		return state.Bridge{}, unsupported("bridge/@macTableManager", "the kernel learns the addresses; use kernel")
+	}
+	delay, err := centiseconds(doc.Delay)
+	if err != nil {
+		return state.Bridge{}, invalid("bridge/@delay", "%v", err)
+	}
+	// IPv6 stays off: no document with IPv6 is accepted, and a host address the document does not name would be a way in.
+	b := state.Bridge{Owner: n.UUID.String(), STP: doc.STP != "off", Delay: delay, NoIPv6: true, Up: true}
+	if n.MAC != nil {
+		mac, err := spec.ParseMAC(n.MAC.Address)
+		if err != nil {
+			return b, invalid("mac/@address", "%v", err)
+		}
+		b.MAC = mac.String()
+	}
+	if n.MTU != nil {
+		if b.MTU, err = strconv.Atoi(n.MTU.Size); err != nil || b.MTU < 68 || b.MTU > 65535 {
+			return b, invalid("mtu/@size", "%q is not within 68 and 65535", n.MTU.Size)
+		}
+	}
+	return b, nil
+}
+
+// centiseconds turns seconds, which may have decimals, into what the kernel counts in. The empty string is none.
+func centiseconds(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= 1e6) { // NaN is neither
+		return 0, fmt.Errorf("%q is no number of seconds up to a million", s)
+	}
+	return int(v*100 + 0.5), nil
+}
+
+// subnet returns the bridge's address of the i-th <ip> with its length.
+func subnet(i int, ip spec.IP) (netip.Prefix, error) {
+	path := fmt.Sprintf("ip[%d]", i+1)
+	p, err := ip.Subnet()
+	switch {
+	case err != nil:
+		return p, invalid(path, "%v", err)
+	case !p.Addr().Is4():
+		return p, unsupported(path, "IPv6 is not implemented yet")
+	case p.Bits() == 0:
+		return p, invalid(path, "a prefix length of 0 is every address there is")
+	}
+	return p, nil
+}
+
+// elements are what lets a subnet through the firewall; package firewall says what each means.
+func elements(mode, bridge string, subnet netip.Prefix) []state.Element {
+	if mode != modeNAT {
+		return nil
+	}
+	network := subnet.Masked().Addr().String()
+	return []state.Element{
+		{Set: fmt.Sprintf("net%d", subnet.Bits()), Key: bridge + " . " + network},
+		{Set: fmt.Sprintf("nat%d", subnet.Bits()), Key: network},
+	}
+}
+
+func invalid(element, format string, a ...any) error {
+	return &spec.InvalidError{Element: element, Reason: fmt.Sprintf(format, a...)}
+}
+
+func unsupported(element, format string, a ...any) error {
+	return &spec.UnsupportedError{Element: element, Reason: fmt.Sprintf(format, a...)}
+}
