@@ -14,8 +14,8 @@ type FD string
 // FDs are the descriptors of one property that takes several ("fds" of a tap with queues): numbers joined by colons.
 type FDs []string
 
-// Property is one name and its value: a string, bool, integer, float64, Props, []Props, []string, []any of these, FD or
-// FDs.
+// Property is one name and its value: a string, bool, integer, float64, Props, []Props, []string, []any of these, FD,
+// FDs or nil for null.
 type Property struct {
 	Key   string
 	Value any
@@ -92,6 +92,8 @@ func (p Props) appendJSON(b []byte, number func(name string) (int, error)) ([]by
 
 func appendValue(b []byte, v any, number func(string) (int, error)) ([]byte, error) {
 	switch v := v.(type) {
+	case nil: // "backing": null keeps QEMU from following what an image names
+		return append(b, "null"...), nil
 	case Props:
 		return v.appendJSON(b, number)
 	case []Props:
