@@ -3,7 +3,10 @@ package appliance
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -17,27 +20,51 @@ import (
 
 // machine is a QEMU with the built-in guest in it.
 type machine struct {
-	t       testing.TB
-	cmd     *exec.Cmd
-	console *output
-	qmp     *json.Decoder
-	qmpConn net.Conn
-	agent   *Client
-	started time.Time
-	ready   time.Duration // exec → agent hello
-	exited  chan error
+	t         testing.TB
+	cmd       *exec.Cmd
+	console   *output
+	qmp       *json.Decoder
+	qmpConn   net.Conn
+	agent     *Client
+	agentPath string
+	keyboard  io.Writer // the console's
+	started   time.Time
+	ready     time.Duration // exec → agent hello
+	exited    chan error
 }
 
 // output keeps what the guest writes to its console.
 type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed at every write
 }
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	close(o.more)
+	o.more = make(chan struct{})
 	return o.b.Write(b)
+}
+
+// await waits until the guest has written a text.
+func (o *output) await(t testing.TB, text string) {
+	t.Helper()
+	late := time.After(bootTime / 2)
+	for {
+		o.mu.Lock()
+		found, more := strings.Contains(o.b.String(), text), o.more
+		o.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-more:
+		case <-late:
+			t.Fatalf("console does not say %q:\n%s", text, o)
+		}
+	}
 }
 
 func (o *output) String() string {
@@ -72,9 +99,14 @@ func bootGuest(ctx context.Context, t testing.TB, g Guest, machineType string, m
 	if !slices.Contains(more, "-serial") {
 		more = append(more, "-serial", "stdio")
 	}
-	m := &machine{t: t, console: &output{}, exited: make(chan error, 1)}
+	m := &machine{t: t, console: &output{more: make(chan struct{})}, exited: make(chan error, 1)}
 	m.cmd = exec.Command("qemu-system-x86_64", append(args, more...)...)
 	m.cmd.Stdout, m.cmd.Stderr = m.console, m.console
+	keyboard, err := m.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.keyboard, m.agentPath = keyboard, filepath.Join(dir, "agent")
 	m.started = time.Now()
 	if err := m.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -86,8 +118,8 @@ func bootGuest(ctx context.Context, t testing.TB, g Guest, machineType string, m
 	if err := m.qmp.Decode(&map[string]any{}); err != nil {
 		t.Fatalf("QMP greeting: %v", err)
 	}
-	m.command("qmp_capabilities", nil)
-	conn := m.dial(ctx, filepath.Join(dir, "agent"))
+	m.command(t, "qmp_capabilities", nil)
+	conn := m.dial(ctx, m.agentPath)
 	agent, err := NewClient(ctx, conn)
 	if err == nil {
 		_, err = agent.Hello(ctx)
@@ -120,22 +152,22 @@ func (m *machine) dial(ctx context.Context, path string) net.Conn {
 }
 
 // command sends a QMP command and waits for its answer; events in front of it are dropped.
-func (m *machine) command(name string, args map[string]any) {
-	m.t.Helper()
+func (m *machine) command(t testing.TB, name string, args map[string]any) {
+	t.Helper()
 	request := map[string]any{"execute": name}
 	if args != nil {
 		request["arguments"] = args
 	}
 	if err := json.NewEncoder(m.qmpConn).Encode(request); err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for {
 		var answer struct{ Return, Error any }
 		if err := m.qmp.Decode(&answer); err != nil {
-			m.t.Fatalf("%s: %v\n%s", name, err, m.console)
+			t.Fatalf("%s: %v\n%s", name, err, m.console)
 		}
 		if answer.Error != nil {
-			m.t.Fatalf("%s: %v", name, answer.Error)
+			t.Fatalf("%s: %v", name, answer.Error)
 		}
 		if answer.Return != nil {
 			return
@@ -144,8 +176,8 @@ func (m *machine) command(name string, args map[string]any) {
 }
 
 // event waits for a QMP event and returns its data.
-func (m *machine) event(ctx context.Context, name string) map[string]any {
-	m.t.Helper()
+func (m *machine) event(ctx context.Context, t testing.TB, name string) map[string]any {
+	t.Helper()
 	deadline, _ := ctx.Deadline()
 	_ = m.qmpConn.SetReadDeadline(deadline)
 	for {
@@ -154,7 +186,7 @@ func (m *machine) event(ctx context.Context, name string) map[string]any {
 			Data  map[string]any
 		}
 		if err := m.qmp.Decode(&e); err != nil {
-			m.t.Fatalf("wait for %s: %v; console:\n%s", name, err, m.console)
+			t.Fatalf("wait for %s: %v; console:\n%s", name, err, m.console)
 		}
 		if e.Event == name {
 			return e.Data
@@ -163,16 +195,16 @@ func (m *machine) event(ctx context.Context, name string) map[string]any {
 }
 
 // wait returns when QEMU ended by itself.
-func (m *machine) wait(ctx context.Context) {
-	m.t.Helper()
+func (m *machine) wait(ctx context.Context, t testing.TB) {
+	t.Helper()
 	select {
 	case err := <-m.exited:
 		m.exited <- err
 		if err != nil {
-			m.t.Errorf("QEMU ended: %v\n%s", err, m.console)
+			t.Errorf("QEMU ended: %v\n%s", err, m.console)
 		}
 	case <-ctx.Done():
-		m.t.Fatalf("QEMU still runs; console:\n%s", m.console)
+		t.Fatalf("QEMU still runs; console:\n%s", m.console)
 	}
 }
 
@@ -200,4 +232,12 @@ func disk(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// headHash is the hash of what disk puts at the start of an image.
+func headHash(text string) string {
+	head := make([]byte, 4096)
+	copy(head, text)
+	sum := sha256.Sum256(head)
+	return hex.EncodeToString(sum[:])
 }

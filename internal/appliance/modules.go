@@ -22,9 +22,9 @@ func guestModules() []string {
 		"virtio_pci", "virtio_mmio", "virtio_net", "virtio_blk", "virtio_scsi", "virtio_console", "virtio_rng",
 		"virtio_balloon", "virtio_input",
 		"e1000", "e1000e", "8139cp", "8139too",
-		"ahci", "ata_piix", "ata_generic", "sd_mod", "sr_mod", "cdrom",
+		"ahci", "ata_piix", "sd_mod", "sr_mod", "cdrom",
 		"ext4", "vfat", "isofs", "nls_cp437", "nls_ascii", "nls_utf8", "crc32c_generic", "crc32c_intel",
-		"button", "evdev", "i8042", "atkbd", "psmouse", "usbhid", "hid_generic", "xhci_pci", "uhci_hcd", "ehci_pci",
+		"button", "evdev", "i8042", "atkbd",
 		"pvpanic", "pvpanic_pci", "pvpanic_mmio", "i6300esb", "lpc_ich", "iTCO_wdt",
 		"af_packet", "ipv6",
 	}

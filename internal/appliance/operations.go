@@ -13,6 +13,11 @@ func (c *Client) Hello(ctx context.Context) (wire.Hello, error) {
 	return ask[wire.Hello](ctx, c, wire.OpHello, nil)
 }
 
+// WaitReady asks the same, once all devices of the guest have their drivers, or when the time is over: see Ready.
+func (c *Client) WaitReady(ctx context.Context, most time.Duration) (wire.Hello, error) {
+	return ask[wire.Hello](ctx, c, wire.OpHello, wire.HelloWait{Seconds: int(most / time.Second)})
+}
+
 // Ping asks for an answer and nothing else.
 func (c *Client) Ping(ctx context.Context) error { return c.Do(ctx, wire.OpPing, nil, nil) }
 

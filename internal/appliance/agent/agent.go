@@ -29,6 +29,7 @@ type Agent struct {
 	nics    *nics
 	power   *power
 	tasks   sync.WaitGroup
+	ready   chan struct{} // closed when the devices that were there at boot have their drivers
 
 	mu    sync.Mutex
 	steps []wire.Step
@@ -51,7 +52,7 @@ func Main(ctx context.Context, version string, args []string) int {
 	}
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
-	a := &Agent{version: version, ports: map[string]bool{}, keys: map[string]bool{}}
+	a := &Agent{version: version, ready: make(chan struct{}), ports: map[string]bool{}, keys: map[string]bool{}}
 	a.run(ctx)
 	select {} // PID 1 must not return: the kernel would panic
 }
@@ -83,6 +84,7 @@ func (a *Agent) run(ctx context.Context) {
 	a.tasks.Go(func() { a.console.serve(a) })
 	a.console.printf("taproom guest ready")
 	a.step("ready")
+	close(a.ready)
 	if events == nil {
 		return
 	}
@@ -98,19 +100,20 @@ func (a *Agent) run(ctx context.Context) {
 }
 
 // coldplug treats the devices that are there already. Loading a driver brings up more devices, so it is done until
-// nothing new appears. The host is answered as soon as its port is there.
+// nothing new appears. The most urgent devices go first, and new ones are looked for before the less urgent: the host
+// is answered as soon as its port is there, and nobody waits for a disk controller to look at its empty ports.
 func (a *Agent) coldplug(ctx context.Context) {
+	s := newScanner("/sys")
 	for {
-		progress := false
-		for _, want := range modaliases("/sys") {
-			if a.modules.want(want) {
-				progress = true
-			}
-		}
-		a.devices(ctx)
-		if !progress {
+		s.scan()
+		next, found := s.next()
+		if !found {
 			return
 		}
+		for _, want := range next {
+			a.modules.want(want)
+		}
+		a.devices(ctx)
 	}
 }
 

@@ -134,29 +134,63 @@ func modprobe(args []string) int {
 	return 0
 }
 
-// modaliases returns what the devices ask for, those behind which the most others wait first: the host is answered
-// over virtio, and nobody waits for a disk during boot.
-func modaliases(sys string) []string {
-	paths, _ := filepath.Glob(filepath.Join(sys, "bus/*/devices/*/modalias"))
-	var list []string
-	for _, p := range paths {
-		b, err := os.ReadFile(p)
-		if want := strings.TrimSpace(string(b)); err == nil && want != "" && !slices.Contains(list, want) {
-			list = append(list, want)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b string) int { return urgency(a) - urgency(b) })
-	return list
+// scanner finds what the devices in a sysfs ask for, each thing once.
+type scanner struct {
+	sys     string
+	seen    map[string]bool // paths: reading a file again costs more than it can tell
+	wanted  map[string]bool
+	waiting [leastUrgent + 1][]string
 }
 
+func newScanner(sys string) *scanner {
+	return &scanner{sys: sys, seen: map[string]bool{}, wanted: map[string]bool{}}
+}
+
+// scan looks for devices that were not there before.
+func (s *scanner) scan() {
+	for _, bus := range readNames(filepath.Join(s.sys, "bus")) {
+		devices := filepath.Join(s.sys, "bus", bus, "devices")
+		for _, device := range readNames(devices) {
+			path := filepath.Join(devices, device)
+			if s.seen[path] {
+				continue
+			}
+			s.seen[path] = true
+			if want := readText(filepath.Join(path, "modalias")); want != "" && !s.wanted[want] {
+				s.wanted[want] = true
+				u := urgency(want)
+				s.waiting[u] = append(s.waiting[u], want)
+			}
+		}
+	}
+}
+
+// next returns the most urgent of what was found and not returned yet.
+func (s *scanner) next() ([]string, bool) {
+	for u, list := range s.waiting {
+		if len(list) > 0 {
+			s.waiting[u] = nil
+			return list, true
+		}
+	}
+	return nil, false
+}
+
+const leastUrgent = 5
+
+// urgency orders devices: the host's port and what leads to it, NICs, buttons, everything else.
 func urgency(want string) int {
 	switch {
-	case strings.HasPrefix(want, "virtio:"):
+	case strings.HasPrefix(want, "virtio:d00000003v"): // console
 		return 0
 	case strings.HasPrefix(want, "pci:v00001AF4"):
 		return 1
-	case strings.HasPrefix(want, "acpi:"):
+	case strings.HasPrefix(want, "virtio:d00000001v"): // network
 		return 2
+	case strings.HasPrefix(want, "pci:") && strings.Contains(want, "bc02sc"): // network
+		return 3
+	case strings.HasPrefix(want, "virtio:"), strings.HasPrefix(want, "acpi:"):
+		return 4
 	}
-	return 3
+	return leastUrgent
 }

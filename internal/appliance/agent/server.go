@@ -34,8 +34,18 @@ type server struct {
 func newServer(a *Agent) *server {
 	l := &listeners{}
 	return &server{slots: make(chan struct{}, maxInFlight), handlers: map[wire.Op]handler{
-		wire.OpHello: plain(a.hello),
-		wire.OpPing:  plain(func() any { return struct{}{} }),
+		wire.OpHello: with(func(ctx context.Context, w wire.HelloWait) (any, error) {
+			if w.Seconds > 0 {
+				ctx, cancel := context.WithTimeout(ctx, bounded(w.Seconds, maxWait))
+				defer cancel()
+				select {
+				case <-ctx.Done():
+				case <-a.ready:
+				}
+			}
+			return a.hello(), nil
+		}),
+		wire.OpPing: plain(func() any { return struct{}{} }),
 		wire.OpNetwork: with(func(ctx context.Context, w wire.NetworkWait) (any, error) {
 			if w.Seconds > 0 {
 				ctx, cancel := context.WithTimeout(ctx, bounded(w.Seconds, maxWait))
@@ -158,8 +168,15 @@ func (s *server) send(b []byte) {
 	_, _ = s.out.Write(b) // the reader sees a port that is gone, and ends
 }
 
-func (a *Agent) hello() any {
+func (a *Agent) hello() wire.Hello {
+	ready := false
+	select {
+	case <-a.ready:
+		ready = true
+	default:
+	}
 	return wire.Hello{
+		Ready:   ready,
 		Version: a.version, Kernel: kernelRelease(), BootID: readText("/proc/sys/kernel/random/boot_id"),
 		Modules: a.modules.names(), Steps: a.boot(), NICs: a.nics.describe(), Now: sinceBoot(),
 	}

@@ -40,6 +40,11 @@ type Response struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
+// HelloWait asks the guest to answer only when it has finished booting: all devices have their drivers.
+type HelloWait struct {
+	Seconds int `json:"seconds"` // but not longer than this
+}
+
 // Hello tells who answers and how the boot went. Times are seconds since the kernel started.
 type Hello struct {
 	Version string   `json:"version"`
@@ -48,6 +53,7 @@ type Hello struct {
 	Modules []string `json:"modules"`
 	Steps   []Step   `json:"steps"`
 	NICs    []NIC    `json:"nics"`
+	Ready   bool     `json:"ready"` // all devices that were there at boot have their drivers
 	Now     float64  `json:"now"`
 }
 
