@@ -6,6 +6,8 @@
 # are those that the machine already uses. A second run with the same packages does nothing.
 #
 # Run what is in there with LD_LIBRARY_PATH=DEST/usr/lib/x86_64-linux-gnu, QEMU also with QEMU_MODULE_DIR and -L.
+# For QEMU 10 name qemu-system-x86 qemu-utils qemu-system-modules-opengl qemu-system-modules-spice: it looks for a module
+# that is missing in DEST in the system's own directory, and aborts when it finds one of another build there.
 set -eu
 
 if [ $# -lt 2 ]; then

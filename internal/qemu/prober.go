@@ -125,7 +125,7 @@ func (p *Prober) askUnder(ctx context.Context, binary, accel string, caps *Capab
 	defer func() { err = errors.Join(err, p.Kernel.Remove(s.QMPPath)) }()
 	defer func() { err = errors.Join(err, stop(proc)) }()
 	if err := query(ctx, proc.QMP(), accel, caps); err != nil {
-		return fmt.Errorf("probe %s: %w", binary, err)
+		return &StartError{Binary: binary, Reason: ErrDied, Stderr: proc.LogTail(), Err: err}
 	}
 	return nil
 }
