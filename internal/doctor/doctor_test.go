@@ -116,20 +116,34 @@ func TestForeignDropsAreNamedWithOwnerAndRemedy(t *testing.T) {
 		finding, remedy string // parts of evidence and remedy
 		status          doctor.Status
 	}{
-		{"Docker through iptables-nft", "iptables-nft -P FORWARD DROP; iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER",
-			"table ip filter chain FORWARD (Docker): hook forward priority 0, policy drop", "iptables -I DOCKER-USER -i virbr0 -j ACCEPT", doctor.Problem},
-		{"ufw", "iptables-nft -P FORWARD DROP; iptables-nft -N ufw-before-forward",
-			"table ip filter chain FORWARD (ufw): hook forward priority 0, policy drop", "ufw route allow in on virbr0", doctor.Problem},
-		{"a plain input policy", "nft 'add table inet fw; add chain inet fw in { type filter hook input priority 5; policy drop; }'",
-			"table inet fw chain in (somebody else): hook input priority 5, policy drop", "nft insert rule inet fw in iifname virbr0 accept", doctor.Problem},
-		{"a last rule that rejects", "nft 'add table inet firewalld; add chain inet firewalld filter_FORWARD { type filter hook forward priority 10; policy accept; }; add rule inet firewalld filter_FORWARD ct state established accept; add rule inet firewalld filter_FORWARD counter reject with icmpx admin-prohibited'",
-			"table inet firewalld chain filter_FORWARD (firewalld): hook forward priority 10, the last rule is reject", "firewall-cmd --permanent --zone=trusted", doctor.Problem},
-		{"iptables-nft with a last REJECT", "iptables-nft -A FORWARD -i lo -j ACCEPT; iptables-nft -A FORWARD -j REJECT --reject-with icmp-host-prohibited",
-			"table ip filter chain FORWARD (iptables-nft): hook forward priority 0, the last rule is reject", "iptables -I FORWARD -i virbr0 -j ACCEPT", doctor.Problem},
-		{"a bridge table", "nft 'add table bridge l2; add chain bridge l2 f { type filter hook forward priority -200; policy accept; }; add rule bridge l2 f log prefix \"x\" drop'",
-			"table bridge l2 chain f (somebody else): hook forward priority -200, the last rule is drop", "nft insert rule bridge l2 f iifname virbr0 accept", doctor.Problem},
-		{"IPv6 only", "nft 'add table ip6 six; add chain ip6 six f { type filter hook forward priority 0; policy drop; }'",
-			"table ip6 six chain f (somebody else)", "nft insert rule ip6 six f", doctor.Warning},
+		{
+			"Docker through iptables-nft", "iptables-nft -P FORWARD DROP; iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER",
+			"table ip filter chain FORWARD (Docker): hook forward priority 0, policy drop", "iptables -I DOCKER-USER -i virbr0 -j ACCEPT", doctor.Problem,
+		},
+		{
+			"ufw", "iptables-nft -P FORWARD DROP; iptables-nft -N ufw-before-forward",
+			"table ip filter chain FORWARD (ufw): hook forward priority 0, policy drop", "ufw route allow in on virbr0", doctor.Problem,
+		},
+		{
+			"a plain input policy", "nft 'add table inet fw; add chain inet fw in { type filter hook input priority 5; policy drop; }'",
+			"table inet fw chain in (somebody else): hook input priority 5, policy drop", "nft insert rule inet fw in iifname virbr0 accept", doctor.Problem,
+		},
+		{
+			"a last rule that rejects", "nft 'add table inet firewalld; add chain inet firewalld filter_FORWARD { type filter hook forward priority 10; policy accept; }; add rule inet firewalld filter_FORWARD ct state established accept; add rule inet firewalld filter_FORWARD counter reject with icmpx admin-prohibited'",
+			"table inet firewalld chain filter_FORWARD (firewalld): hook forward priority 10, the last rule is reject", "firewall-cmd --permanent --zone=trusted", doctor.Problem,
+		},
+		{
+			"iptables-nft with a last REJECT", "iptables-nft -A FORWARD -i lo -j ACCEPT; iptables-nft -A FORWARD -j REJECT --reject-with icmp-host-prohibited",
+			"table ip filter chain FORWARD (iptables-nft): hook forward priority 0, the last rule is reject", "iptables -I FORWARD -i virbr0 -j ACCEPT", doctor.Problem,
+		},
+		{
+			"a bridge table", "nft 'add table bridge l2; add chain bridge l2 f { type filter hook forward priority -200; policy accept; }; add rule bridge l2 f log prefix \"x\" drop'",
+			"table bridge l2 chain f (somebody else): hook forward priority -200, the last rule is drop", "nft insert rule bridge l2 f iifname virbr0 accept", doctor.Problem,
+		},
+		{
+			"IPv6 only", "nft 'add table ip6 six; add chain ip6 six f { type filter hook forward priority 0; policy drop; }'",
+			"table ip6 six chain f (somebody else)", "nft insert rule ip6 six f", doctor.Warning,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"taproom/internal/host"
 	"taproom/internal/host/nft"
+	"taproom/internal/host/probe"
 	"taproom/internal/network/firewall"
 )
 
@@ -17,7 +18,7 @@ import (
 func checkNFT(ctx context.Context, e Env) []Finding {
 	kernel := Finding{Name: "nftables", Status: OK, Evidence: "the rules of a NAT network were accepted in a throwaway namespace"}
 	e.Kernel.Step("doctor try nftables")
-	err := throwaway(func() error { return tryFirewall(ctx) })
+	err := probe.Throwaway(func() error { return tryFirewall(ctx) })
 	var refused *nft.Error
 	switch {
 	case errors.As(err, &refused):
@@ -49,8 +50,10 @@ func tryFirewall(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	f := firewall.New(c, firewall.DefaultTable)
 	want := []firewall.Element{
-		{Set: "bridges", Key: "probe0"}, {Set: "nat24", Key: "192.0.2.0"},
-		{Set: "net24", Key: "probe0 . 192.0.2.0"}, {Set: "same", Key: "probe0 . probe0"},
+		{Set: "bridges", Key: "probe0"},
+		{Set: "nat24", Key: "192.0.2.0"},
+		{Set: "net24", Key: "probe0 . 192.0.2.0"},
+		{Set: "same", Key: "probe0 . probe0"},
 	}
 	if err := f.Apply(ctx, want, nil); err != nil {
 		return err

@@ -200,7 +200,7 @@ func (l load) bits() (int, bool) {
 // use drops the protocol match that a payload field brought with it, as nft's own listing does.
 func (d *ruleDecoder) use(i fieldInfo) {
 	drop := func(f Field, v string) {
-		if n := len(d.out); v != "" && n > 0 && d.out[n-1] == (Expr)(Match{Field: f, Value: v}) {
+		if n := len(d.out); v != "" && n > 0 && d.out[n-1] == Expr(Match{Field: f, Value: v}) {
 			d.out = d.out[:n-1]
 		}
 	}

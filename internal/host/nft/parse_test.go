@@ -43,8 +43,12 @@ func seedBatch(t testing.TB) []byte {
 	x.Add(set)
 	x.Add(Elements{Set: set, Keys: []string{"virbr0 . 192.0.2.0"}})
 	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Comment: "r", Exprs: []Expr{
-		Established, In{Key: []Term{{Field: IIfName}, {Field: IPSaddr, Bits: 24}}, Set: "s"},
-		Match{Field: IPDaddr, Value: "192.0.2.0/24"}, Match{Field: UDPDport, Value: "53"}, Counter{1, 2}, Reject{},
+		Established,
+		In{Key: []Term{{Field: IIfName}, {Field: IPSaddr, Bits: 24}}, Set: "s"},
+		Match{Field: IPDaddr, Value: "192.0.2.0/24"},
+		Match{Field: UDPDport, Value: "53"},
+		Counter{1, 2},
+		Reject{},
 	}})
 	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{Match{Field: L4Proto, Value: "tcp"}, Masquerade{1, 2}, Jump("d")}})
 	b, err := encodeBatch(x, 1)

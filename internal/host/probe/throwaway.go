@@ -1,4 +1,4 @@
-package doctor
+package probe
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// throwaway runs f on a thread inside a new network namespace. Both end with f, and with them all that f made.
-func throwaway(f func() error) error {
+// Throwaway runs f on a thread inside a new network namespace. Both end with f, and with them all that f made.
+func Throwaway(f func() error) error {
 	done := make(chan error)
 	go onOwnThread(func() {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

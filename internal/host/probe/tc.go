@@ -1,4 +1,4 @@
-package doctor
+package probe
 
 import (
 	"errors"
@@ -10,22 +10,22 @@ import (
 
 const unshaped = "bandwidth limits of guests are refused"
 
-func qdiscFeatures() []feature {
+func qdiscFeatures() []Feature {
 	root := func(base int) netlink.QdiscAttrs {
 		return netlink.QdiscAttrs{LinkIndex: base, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	}
 	qdisc := func(make func(netlink.QdiscAttrs) netlink.Qdisc) func(int) error {
 		return func(base int) error { return netlink.QdiscAdd(make(root(base))) }
 	}
-	return []feature{
-		{"htb", "CONFIG_NET_SCH_HTB", unshaped, Warning, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc { return netlink.NewHtb(a) })},
-		{"tbf", "CONFIG_NET_SCH_TBF", unshaped, Warning, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
+	return []Feature{
+		{"htb", "CONFIG_NET_SCH_HTB", unshaped, false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc { return netlink.NewHtb(a) })},
+		{"tbf", "CONFIG_NET_SCH_TBF", unshaped, false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
 			return &netlink.Tbf{QdiscAttrs: a, Rate: 1 << 20, Limit: 1 << 20, Buffer: 1 << 20}
 		})},
-		{"fq_codel", "CONFIG_NET_SCH_FQ_CODEL", "queues of shaped NICs are plain and long", Warning, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
+		{"fq_codel", "CONFIG_NET_SCH_FQ_CODEL", "queues of shaped NICs are plain and long", false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
 			return netlink.NewFqCodel(a)
 		})},
-		{"clsact", "CONFIG_NET_SCH_INGRESS", "what guests send is not shaped", Warning, addClsact},
+		{"clsact", "CONFIG_NET_SCH_INGRESS", "what guests send is not shaped", false, addClsact},
 	}
 }
 
@@ -35,7 +35,7 @@ func addClsact(base int) error {
 	}})
 }
 
-func filterFeatures() []feature {
+func filterFeatures() []Feature {
 	attrs := func(base int) netlink.FilterAttrs {
 		return netlink.FilterAttrs{LinkIndex: base, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_ALL}
 	}
@@ -54,14 +54,14 @@ func filterFeatures() []feature {
 	police := netlink.NewPoliceAction()
 	police.Rate, police.Burst = 1<<20, 1<<16
 	police.ExceedAction = netlink.TC_POLICE_SHOT
-	return []feature{
-		{"cls_u32", "CONFIG_NET_CLS_U32", "what guests send is not shaped", Warning, filter(u32())},
-		{"cls_flower", "CONFIG_NET_CLS_FLOWER", "guaranteed rates (floor) are refused", Warning, filter(func(a netlink.FilterAttrs) netlink.Filter {
+	return []Feature{
+		{"cls_u32", "CONFIG_NET_CLS_U32", "what guests send is not shaped", false, filter(u32())},
+		{"cls_flower", "CONFIG_NET_CLS_FLOWER", "guaranteed rates (floor) are refused", false, filter(func(a netlink.FilterAttrs) netlink.Filter {
 			a.Protocol = unix.ETH_P_IP
 			return &netlink.Flower{FilterAttrs: a, EthType: unix.ETH_P_IP}
 		})},
-		{"act_police", "CONFIG_NET_ACT_POLICE", "rates cannot be policed by tc", Warning, filter(u32(police))},
-		{"act_mirred", "CONFIG_NET_ACT_MIRRED", "what guests send is not shaped", Warning, filter(u32(netlink.NewMirredAction(1)))},
+		{"act_police", "CONFIG_NET_ACT_POLICE", "rates cannot be policed by tc", false, filter(u32(police))},
+		{"act_mirred", "CONFIG_NET_ACT_MIRRED", "what guests send is not shaped", false, filter(u32(netlink.NewMirredAction(1)))},
 	}
 }
 

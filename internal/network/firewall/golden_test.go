@@ -1,0 +1,69 @@
+package firewall_test
+
+const oneNetwork = `table ip taproom {
+	comment "guest networks of taproom"
+	set bridges {
+		type ifname
+		elements = { "virbr0" }
+	}
+
+	set same {
+		type ifname . ifname
+		elements = { "virbr0" . "virbr0" }
+	}
+
+	set net24 {
+		type ifname . ipv4_addr
+		elements = { "virbr0" . 192.168.122.0 }
+	}
+
+	set nat24 {
+		type ipv4_addr
+		elements = { 192.168.122.0 }
+	}
+
+	chain guests_in {
+		ct state established,related oifname . ip daddr & 255.255.255.0 @net24 accept
+	}
+
+	chain guests_out {
+		iifname . ip saddr & 255.255.255.0 @net24 accept
+	}
+
+	chain guests_nat {
+		ip daddr 224.0.0.0/24 return
+		ip daddr 255.255.255.255 return
+		meta l4proto tcp masquerade to :1024-65535
+		meta l4proto udp masquerade to :1024-65535
+		masquerade
+	}
+
+	chain forward {
+		type filter hook forward priority filter; policy accept;
+		iifname . oifname @same accept comment "stays on its bridge"
+		jump guests_in
+		oifname @bridges reject comment "nothing else to guests"
+		jump guests_out
+		iifname @bridges reject comment "nothing else from guests"
+	}
+
+	chain input {
+		type filter hook input priority filter; policy accept;
+		iifname @bridges udp dport 67 accept comment "DHCP"
+		iifname @bridges udp dport 53 accept comment "DNS"
+		iifname @bridges tcp dport 53 accept comment "DNS"
+	}
+
+	chain output {
+		type filter hook output priority filter; policy accept;
+		oifname @bridges udp dport 68 accept comment "DHCP"
+		oifname @bridges udp dport 53 accept comment "DNS"
+		oifname @bridges tcp dport 53 accept comment "DNS"
+	}
+
+	chain postrouting {
+		type nat hook postrouting priority srcnat; policy accept;
+		ip saddr & 255.255.255.0 == @nat24 ip daddr & 255.255.255.0 != @nat24 jump guests_nat
+	}
+}
+`
