@@ -5,17 +5,17 @@ import "strings"
 // DomainCapabilities is the <domainCapabilities> document (libvirt, formatdomaincaps.html): what one emulator offers on
 // one machine. Clients choose devices by it.
 type DomainCapabilities struct {
-	Path      string             `xml:"path"`
-	Domain    string             `xml:"domain"`
-	Machine   string             `xml:"machine,omitempty"`
-	Arch      string             `xml:"arch"`
-	VCPU      *DomainCapsVCPU    `xml:"vcpu"`
-	IOThreads *Supported         `xml:"iothreads"`
-	OS        DomainCapsOS       `xml:"os"`
-	CPU       DomainCapsCPU      `xml:"cpu"`
-	MemoryBck *DomainCapsDevice  `xml:"memoryBacking"`
-	Devices   DomainCapsDevices  `xml:"devices"`
-	Features  DomainCapsFeatures `xml:"features"`
+	Path          string             `xml:"path"`
+	Domain        string             `xml:"domain"`
+	Machine       string             `xml:"machine,omitempty"`
+	Arch          string             `xml:"arch"`
+	VCPU          *DomainCapsVCPU    `xml:"vcpu"`
+	IOThreads     *Supported         `xml:"iothreads"`
+	OS            DomainCapsOS       `xml:"os"`
+	CPU           DomainCapsCPU      `xml:"cpu"`
+	MemoryBacking *DomainCapsDevice  `xml:"memoryBacking"`
+	Devices       DomainCapsDevices  `xml:"devices"`
+	Features      DomainCapsFeatures `xml:"features"`
 }
 
 // Format returns the document in libvirt's layout.

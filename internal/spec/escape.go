@@ -33,7 +33,7 @@ func (s *scanner) name() string {
 			colon = true
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRuneInString(s.src[s.pos:])
-			if !unicode.IsLetter(r) && (first || !unicode.IsDigit(r) && !unicode.Is(unicode.M, r)) {
+			if !nameRune(r, first) {
 				return s.named(at)
 			}
 			s.pos += n - 1
@@ -43,6 +43,23 @@ func (s *scanner) name() string {
 		s.pos++
 	}
 	return s.named(at)
+}
+
+// nameRune is the part of productions NameStartChar and NameChar above ASCII (XML 1.0, fifth edition).
+func nameRune(r rune, first bool) bool {
+	switch {
+	case r == 0xb7, r >= 0x300 && r <= 0x36f, r == 0x203f, r == 0x2040:
+		return !first
+	case r >= 0xc0 && r <= 0x2ff:
+		return r != 0xd7 && r != 0xf7
+	case r >= 0x370 && r <= 0x1fff:
+		return r != 0x37e
+	case r >= 0x200c && r <= 0x200d, r >= 0x2070 && r <= 0x218f, r >= 0x2c00 && r <= 0x2fef:
+		return true
+	case r >= 0x3001 && r <= 0xd7ff, r >= 0xf900 && r <= 0xfdcf, r >= 0xfdf0 && r <= 0xfffd, r >= 0x10000 && r <= 0xeffff:
+		return true
+	}
+	return false
 }
 
 func (s *scanner) named(at int) string {

@@ -152,7 +152,7 @@ func addressRules() map[string]rule {
 		"*/address/@port":          pattern(`(0x[0-9a-fA-F]{1,8}|[0-9]{1,9})(\.[0-9]{1,3}){0,3}`, "a port, or ports joined by dots"),
 		"*/address/@multifunction": onOff(),
 		"*/address/zpci":           refuse("it is for s390 guests"),
-		"*/alias/@name":            pattern(`[A-Za-z0-9_-]+`, "made of letters, digits, '-' and '_'"),
+		"*/alias/@name":            pattern(`ua-[A-Za-z0-9_-]+|([^u]|u[^a]|ua[^-]|u$|ua$).*`, "ua- and letters, digits, '-' or '_'"),
 		"*/boot/@order":            number(1, 1<<31-1),
 		"*/boot/@loadparm":         refuse("it is for s390 guests"),
 		"*/acpi":                   refuse("a device's ACPI index cannot be chosen yet"),

@@ -29,8 +29,8 @@ type token struct {
 // scanner splits a document into tokens and checks that it is well-formed.
 //
 // encoding/xml is not used for reading: its innerxml does not work behind a token reader, which is the only way it has
-// to keep prefixes, and its tokens alone take longer than the whole of ParseDomain (BenchmarkParseDomain). What is accepted here,
-// encoding/xml accepts too, with the same content (FuzzScanner).
+// to keep prefixes, and its tokens alone take longer than the whole of ParseDomain (BenchmarkParseDomain). What is
+// accepted here, encoding/xml accepts too, with the same content (FuzzScanner).
 type scanner struct {
 	src   string
 	pos   int
