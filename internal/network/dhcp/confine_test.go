@@ -2,6 +2,7 @@ package dhcp_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -58,7 +59,7 @@ func TestTheFilterOfThePacketSocketCannotBeTakenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := unix.SetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != unix.EPERM {
+	if err := unix.SetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); !errors.Is(err, unix.EPERM) {
 		t.Errorf("detaching the filter: %v", err)
 	}
 }

@@ -161,7 +161,12 @@ func (h *Helper) Remove(ctx context.Context, id spec.UUID) error {
 func (h *Helper) Forget(id spec.UUID) error {
 	h.files.Lock()
 	defer h.files.Unlock()
-	return errors.Join(h.k.Remove(h.o.leases(id)), h.k.Remove(h.o.leases(id)+newSuffix))
+	return ForgetLeases(h.o, id)
+}
+
+// ForgetLeases is Forget for when no helper runs.
+func ForgetLeases(o HelperOptions, id spec.UUID) error {
+	return errors.Join(o.Kernel.Remove(o.leases(id)), o.Kernel.Remove(o.leases(id)+newSuffix))
 }
 
 // Leases returns the leases of a network that hold now, by address.

@@ -1,0 +1,43 @@
+// Command taproom-vnet answers DHCP for all virtual networks of one daemon, as a user of its own that can do nothing
+// else. The daemon starts it; it is of no use by itself.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/network/dhcp/vnetd"
+)
+
+// listenerFD is where the daemon puts the listening control socket.
+const listenerFD = 3
+
+func main() {
+	var c vnetd.Confinement
+	flag.IntVar(&c.UID, "uid", 0, "user to become")
+	flag.IntVar(&c.GID, "gid", 0, "group to become")
+	flag.StringVar(&c.Root, "root", "", "empty directory to become the root")
+	flag.Uint64Var(&c.Files, "files", 1<<16, "how many descriptors it may have; a network takes three")
+	flag.Parse()
+	if err := run(c); err != nil {
+		fmt.Fprintln(os.Stderr, "taproom-vnet:", err)
+		os.Exit(1)
+	}
+}
+
+func run(c vnetd.Confinement) error {
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
+	defer stop()
+	owner := os.Getuid()
+	listener := os.NewFile(listenerFD, "control socket")
+	landlock, err := c.Enter()
+	if err != nil {
+		return err
+	}
+	return vnetd.Serve(ctx, listener, vnetd.Options{Owner: uint32(owner), Landlock: landlock})
+}
