@@ -245,22 +245,3 @@ func (k *Kernel) SetMTU(index, mtu int) error {
 func (k *Kernel) SetGroup(index int, group uint32) error {
 	return k.change("link group", index, linkHeader(index), nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
 }
-
-// DeleteLink removes the link with that index, whatever its name is by now. One that is gone is not an error. The
-// removal of a bridge waits for a grace period of the kernel, some 20 ms; it has a socket of its own, so other calls do
-// not queue behind it.
-func (k *Kernel) DeleteLink(index int) error {
-	k.Step("link delete")
-	if index <= 0 {
-		return fmt.Errorf("delete link: %d is no index", index) // the kernel would fall back to name or group
-	}
-	c, err := k.removalConn()
-	if err != nil {
-		return err
-	}
-	err = c.do(unix.RTM_DELLINK, 0, linkHeader(index))
-	if err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("delete link %d: %w", index, err)
-	}
-	return nil
-}

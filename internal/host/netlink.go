@@ -29,6 +29,16 @@ func (k *Kernel) lazyConn(c **rtnl) (*rtnl, error) {
 	if *c != nil {
 		return *c, nil
 	}
+	opened, err := k.dialRtnl()
+	if err != nil {
+		return nil, err
+	}
+	*c = opened
+	return opened, nil
+}
+
+// dialRtnl opens a socket where the Kernel's network namespace is current.
+func (k *Kernel) dialRtnl() (*rtnl, error) {
 	var s *nl.NetlinkSocket
 	var err error
 	// Subscribe to nothing: unlike GetNetlinkSocketAt it does not switch the thread's namespace back and forth.
@@ -40,8 +50,7 @@ func (k *Kernel) lazyConn(c **rtnl) (*rtnl, error) {
 	_ = s.SetExtAck(true)
 	// Strict checking makes the kernel heed the link in a request for addresses, so that answering costs what was asked.
 	_ = unix.SetsockoptInt(s.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
-	*c = &rtnl{sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: s}}}
-	return *c, nil
+	return &rtnl{sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: s}}}, nil
 }
 
 func (c *rtnl) close() {

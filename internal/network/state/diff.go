@@ -78,22 +78,26 @@ func (d *differ) removals() {
 	if d.old.Partial {
 		return
 	}
+	var ports []DeleteLink
 	for _, name := range sortedKeys(d.old.Ports) {
 		if have, want := d.old.Ports[name], d.want.Ports[name]; have.Owner == "" || have.Owner != want.Owner {
-			d.remove(name, have.Owner)
+			ports = append(ports, d.remove(name, have.Owner))
 		}
+	}
+	if len(ports) > 0 {
+		d.linkRemovals = append(d.linkRemovals, DeletePorts{Ports: ports})
 	}
 	for _, name := range sortedKeys(d.old.Bridges) {
 		have := d.old.Bridges[name]
 		if want, ok := d.want.Bridges[name]; !ok || have.Owner != "" && have.Owner != want.Owner {
-			d.remove(name, have.Owner)
+			d.linkRemovals = append(d.linkRemovals, d.remove(name, have.Owner))
 		}
 	}
 }
 
-func (d *differ) remove(name, owner string) {
+func (d *differ) remove(name, owner string) DeleteLink {
 	d.gone[name] = true
-	d.linkRemovals = append(d.linkRemovals, DeleteLink{Link: d.target(name), Owner: owner})
+	return DeleteLink{Link: d.target(name), Owner: owner}
 }
 
 // target is a link as it was observed.

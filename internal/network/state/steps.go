@@ -8,7 +8,7 @@ import (
 	"taproom/internal/host"
 )
 
-// DeleteLink removes a link that was seen to be ours: the one with that index, if it still has our group, the name and
+// DeleteLink removes a bridge that was seen to be ours: the one with that index, if it still has our group, the name and
 // the label it had then.
 type DeleteLink struct {
 	Link  target
@@ -23,24 +23,66 @@ func (s DeleteLink) String() string { return shell("ip", "link", "delete", "dev"
 
 // Apply implements Step.
 func (s DeleteLink) Apply(_ context.Context, r *Run) error {
+	there, err := s.check(r)
+	if err != nil || !there {
+		return err
+	}
+	return r.Kernel.DeleteLink(s.Link.Index)
+}
+
+// check reports whether the link is still there, and refuses one that is not ours any more.
+func (s DeleteLink) check(r *Run) (bool, error) {
 	l, err := r.Kernel.LinkByIndex(s.Link.Index)
 	if errors.Is(err, host.ErrNoLink) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	alias := ""
 	if s.Owner != "" {
 		alias = Alias(s.Owner)
 	}
 	if l.Group != r.Group || l.Alias != alias || l.Name != s.Link.Name {
-		return &ForeignError{Name: l.Name, Why: describe(l)}
+		return false, &ForeignError{Name: l.Name, Why: describe(l)}
 	}
-	if err := r.Kernel.DeleteLink(s.Link.Index); err != nil {
-		return err
+	return true, nil
+}
+
+// DeletePorts removes taps side by side, after each was looked at: one after the other takes 17 to 25 ms each.
+type DeletePorts struct {
+	Ports []DeleteLink
+}
+
+// Deletes implements Step.
+func (DeletePorts) Deletes() bool { return true }
+
+// String implements Step.
+func (s DeletePorts) String() string {
+	lines := make([]string, len(s.Ports))
+	for i, p := range s.Ports {
+		lines[i] = p.String()
 	}
-	return r.dropTap(s.Link.Name)
+	return strings.Join(lines, "\n")
+}
+
+// Apply implements Step.
+func (s DeletePorts) Apply(_ context.Context, r *Run) error {
+	var indexes []int
+	for _, p := range s.Ports {
+		there, err := p.check(r)
+		if err != nil {
+			return err
+		}
+		if there {
+			indexes = append(indexes, p.Link.Index)
+		}
+	}
+	err := r.Kernel.DeleteLinks(indexes)
+	for _, p := range s.Ports {
+		err = errors.Join(err, r.dropTap(p.Link.Name))
+	}
+	return err
 }
 
 // SetSysctl writes a setting. Old is what it was when it was observed; whoever carries the plan out writes that down
