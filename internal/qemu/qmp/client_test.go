@@ -1,12 +1,10 @@
 package qmp
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,84 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/host"
-	"taproom/internal/host/hosttest"
 )
-
-func TestMain(m *testing.M) { hosttest.Main(m) }
-
-const hello = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": "Debian"}, "capabilities": ["oob"]}}` + "\n"
-
-// peer is the other end of a scripted conversation.
-type peer struct {
-	conn net.Conn
-	in   *bufio.Reader
-}
-
-func (p *peer) say(format string, args ...any) { fmt.Fprintf(p.conn, format+"\n", args...) }
-
-// next returns the name and id of the next command.
-func (p *peer) next() (name string, id uint64, args json.RawMessage) {
-	line, err := p.in.ReadBytes('\n')
-	if err != nil {
-		return "", 0, nil
-	}
-	var c struct {
-		Execute   string          `json:"execute"`
-		Arguments json.RawMessage `json:"arguments"`
-		ID        uint64          `json:"id"`
-	}
-	if json.Unmarshal(line, &c) != nil {
-		return string(line), 0, nil
-	}
-	return c.Execute, c.ID, c.Arguments
-}
-
-// greet plays the opening of a well-behaved QEMU.
-func (p *peer) greet() {
-	fmt.Fprint(p.conn, hello)
-	_, id, _ := p.next()
-	p.say(`{"return": {}, "id": %d}`, id)
-}
-
-// serve runs a script as the peer of one connection, waits for it at the end, and returns the socket's path.
-func serve(t *testing.T, script func(p *peer)) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "qmp.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		script(&peer{conn: conn, in: bufio.NewReader(conn)})
-	})
-	t.Cleanup(func() { l.Close(); wg.Wait() })
-	return path
-}
-
-func dial(t *testing.T, script func(p *peer)) *Client {
-	t.Helper()
-	c, err := Dial(t.Context(), host.New(host.Options{}), serve(t, func(p *peer) { p.greet(); script(p) }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// drain keeps the connection open until the client goes.
-func (p *peer) drain() {
-	for {
-		if _, id, _ := p.next(); id == 0 {
-			return
-		}
-	}
-}
 
 func TestRepliesFindTheirCallersOutOfOrder(t *testing.T) {
 	t.Parallel()
@@ -386,45 +307,4 @@ func TestDescriptorsTravelWithTheirCommand(t *testing.T) {
 	if got := <-content; got != "sectors" {
 		t.Errorf("the peer read %q from the descriptor, want %q", got, "sectors")
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{
-		strings.TrimSpace(hello), `{"return": {}, "id": 1}`, `{"error": {"class": "a", "desc": "b"}, "id": 2}`,
-		`{"event": "STOP", "timestamp": {"seconds": 1, "microseconds": 2}, "data": {"a": [1]}}`, `{"id": 3}`, `[]`, `null`,
-		`{"return": null}`, `{"QMP": 1}`, "\x00", `{"event": 1}`, strings.Repeat("[", 20000),
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		m, err := parse(line)
-		if err != nil {
-			if !errors.Is(err, ErrMalformed) {
-				t.Errorf("parse %q: %v is not ErrMalformed", line, err)
-			}
-			return
-		}
-		if m.kind < kindGreeting || m.kind > kindEvent {
-			t.Errorf("parse %q: kind %d", line, m.kind)
-		}
-	})
-}
-
-func FuzzLines(f *testing.F) {
-	f.Add([]byte("a\nb\n"), 3)
-	f.Add([]byte(strings.Repeat("x", 5000)+"\n"), 10000)
-	f.Fuzz(func(t *testing.T, data []byte, most int) {
-		most = min(max(most, 1), 1<<16)
-		l := newLineReader(strings.NewReader(string(data)), most)
-		total := 0
-		for {
-			line, err := l.next()
-			if err != nil {
-				return
-			}
-			if total += len(line) + 1; total > len(data) || len(line) >= most {
-				t.Fatalf("a line of %d bytes, %d in all, from %d bytes with at most %d", len(line), total, len(data), most)
-			}
-		}
-	})
 }
