@@ -75,6 +75,7 @@ func (c *conn) serve() {
 		c.out.kill()
 	}
 	c.closeStreams()
+	c.out.hush()
 	c.calls.Done()
 	c.calls.Wait()
 	c.out.kill()

@@ -31,14 +31,20 @@ func wireError(err error) *remote.Error {
 
 func coded(err error) *virterr.Error {
 	var (
-		own    *virterr.Error
-		syntax *spec.SyntaxError
+		own         *virterr.Error
+		syntax      *spec.SyntaxError
+		invalid     *spec.InvalidError
+		unsupported *spec.UnsupportedError
 	)
 	switch {
 	case errors.As(err, &own):
 		return outer(own, err)
 	case errors.As(err, &syntax):
 		return virterr.New(virterr.XMLDetail, "%w", err)
+	case errors.As(err, &unsupported):
+		return virterr.New(virterr.ConfigUnsupported, "%w", err)
+	case errors.As(err, &invalid):
+		return virterr.New(virterr.XMLError, "%w", err)
 	case errors.Is(err, context.Canceled):
 		return virterr.New(virterr.OperationAborted, "the daemon is stopping: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -36,6 +36,8 @@ func (c *conn) register(r registration) (int32, error) {
 	if r.kind < 0 || r.kind > remote.EventLast || r.source != fromDomains && r.kind > 1 {
 		return 0, virterr.New(virterr.InternalError, "unsupported event ID %d", r.kind).In(virterr.FromRPC)
 	}
+	c.srv.subsMu.Lock() // before c.mu, as publish takes them
+	defer c.srv.subsMu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.regs) >= maxRegistrations {
@@ -44,9 +46,7 @@ func (c *conn) register(r registration) (int32, error) {
 	r.id = c.nextReg
 	c.nextReg++
 	c.regs = append(c.regs, r)
-	c.srv.subsMu.Lock()
 	c.srv.subs[c] = struct{}{}
-	c.srv.subsMu.Unlock()
 	return r.id, nil
 }
 

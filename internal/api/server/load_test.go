@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -203,4 +204,37 @@ func TestShutdownLetsCallsFinishAndThenCancelsThem(t *testing.T) {
 		t.Errorf("shutdown: %v", err)
 	}
 	w.closed()
+}
+
+func TestRegistrationsDuringAFloodOfEventsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	f := servertest.New()
+	f.AddDomains(1)
+	d := servertest.Serve(t, server.Options{Backend: f, EventQueue: 1 << 20})
+	dom, _ := f.DomainByName("guest0000")
+	done := make(chan struct{})
+	var flood sync.WaitGroup
+	flood.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				f.Emit(server.DomainReboot{Domain: dom}) // nobody asked for these: only locks are contended
+			}
+		}
+	})
+	for range 4 {
+		flood.Go(func() {
+			w := opened(t, d.Socket)
+			for range 300 {
+				var id remote.Int
+				w.must(remote.ProcConnectDomainEventCallbackRegisterAny, &remote.DomainEventRegister{Domain: &guest}, &id)
+				w.must(remote.ProcConnectDomainEventCallbackDeregisterAny, &id, &xdr.Void{})
+			}
+		})
+	}
+	waitFor(t, "registrations", func() bool { return d.Server.Listening() == 4 })
+	close(done)
+	flood.Wait()
 }

@@ -38,6 +38,7 @@ type outbox struct {
 	idle    sync.Cond // nobody writes, or dead
 	writing bool
 	dead    bool
+	quiet   bool // nothing is queued any more
 	queue   net.Buffers
 }
 
@@ -70,23 +71,27 @@ func (o *outbox) send(buf []byte) error {
 // post queues buf and returns at once. A client whose queue is full is given up.
 func (o *outbox) post(buf []byte) error {
 	o.mu.Lock()
-	if o.dead {
-		o.mu.Unlock()
+	defer o.mu.Unlock()
+	if o.dead || o.quiet {
 		return errGone
 	}
 	if len(o.queue) >= o.limit {
-		o.mu.Unlock()
-		o.kill()
+		o.end()
 		return errGone
 	}
 	o.queue = append(o.queue, buf)
-	start := !o.writing
-	o.writing = true
-	o.mu.Unlock()
-	if start {
+	if !o.writing {
+		o.writing = true
 		o.spawn(o.flush)
 	}
 	return nil
+}
+
+// hush refuses what would be queued from now on: after it, spawn is not called any more.
+func (o *outbox) hush() {
+	o.mu.Lock()
+	o.quiet = true
+	o.mu.Unlock()
 }
 
 // flush writes what is queued. The caller has set writing.
@@ -113,6 +118,10 @@ func (o *outbox) flush() {
 func (o *outbox) kill() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.end()
+}
+
+func (o *outbox) end() {
 	if !o.dead {
 		o.dead = true
 		_ = o.nc.Close()

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
+	"taproom/internal/api/xdr"
+	"taproom/internal/spec"
+)
+
+func TestEveryProcedureIsBoundToTheTypesOfTheTable(t *testing.T) {
+	t.Parallel()
+	for number, p := range newPrograms() {
+		for _, e := range p.entries {
+			if e == nil {
+				continue
+			}
+			if e.read == nil {
+				t.Errorf("program %#x: nothing answers %s", number, e.Name)
+				continue
+			}
+			args, err := xdr.Append(nil, e.NewArgs())
+			if err != nil {
+				t.Errorf("%s: encode zero arguments: %v", e.Name, err)
+				continue
+			}
+			inv, err := e.read(args)
+			if err != nil {
+				t.Errorf("%s: its handler does not read the table's arguments: %v", e.Name, err)
+				continue
+			}
+			b := reflect.ValueOf(inv).Elem()
+			if got, want := b.FieldByName("a").Type(), reflect.TypeOf(e.NewArgs()).Elem(); got != want {
+				t.Errorf("%s: handler takes %v, table says %v", e.Name, got, want)
+			}
+			if got, want := reflect.TypeOf(inv.result()), reflect.TypeOf(e.NewRet()); got != want {
+				t.Errorf("%s: handler answers %v, table says %v", e.Name, got, want)
+			}
+		}
+	}
+}
+
+func TestErrorsAreMappedAtOnePlace(t *testing.T) {
+	t.Parallel()
+	coded := virterr.New(virterr.NoNetwork, "no network with matching name 'lan'")
+	for _, c := range []struct {
+		err     error
+		code    virterr.Code
+		domain  virterr.Domain
+		message string
+	}{
+		{coded, 43, 19, "Network not found: no network with matching name 'lan'"},
+		{fmt.Errorf("start domain web: %w", coded), 43, 19, "Network not found: start domain web: no network with matching name 'lan'"},
+		{&spec.SyntaxError{Line: 3, Msg: "x"}, 35, 5, "XML error: " + (&spec.SyntaxError{Line: 3, Msg: "x"}).Error()},
+		{fmt.Errorf("define: %w", &spec.InvalidError{Element: "name", Reason: "is empty"}), 27, 5, "XML error: define: " + (&spec.InvalidError{Element: "name", Reason: "is empty"}).Error()},
+		{&spec.UnsupportedError{Element: "tpm", Reason: "no"}, 67, 10, "unsupported configuration: " + (&spec.UnsupportedError{Element: "tpm", Reason: "no"}).Error()},
+		{context.Canceled, 78, 10, "operation aborted: the daemon is stopping: context canceled"},
+		{context.DeadlineExceeded, 68, 10, "Timed out during operation: context deadline exceeded"},
+		{errors.New("gap"), 1, 10, "internal error: gap"},
+	} {
+		got := wireError(c.err)
+		if got.Code != int32(c.code) || got.Domain != int32(c.domain) || got.Message.S != c.message || got.Level != 2 {
+			t.Errorf("%v:\ngot  %d %d %q\nwant %d %d %q", c.err, got.Code, got.Domain, got.Message.S, c.code, c.domain, c.message)
+		}
+	}
+	if n := len(wireError(errors.New(strings.Repeat("x", 1<<20))).Message.S); n > maxErrorText+10 {
+		t.Errorf("a huge error travels with %d bytes", n)
+	}
+}
+
+func TestListFiltersAreGroups(t *testing.T) {
+	t.Parallel()
+	all := []Domain{
+		{Name: "off", ID: -1, State: DomainShutoff, Persistent: true},
+		{Name: "auto", ID: -1, State: DomainShutoff, Persistent: true, Autostart: true},
+		{Name: "runs", ID: 1, State: DomainRunning, Persistent: true},
+		{Name: "paused", ID: 2, State: DomainPaused},
+		{Name: "dead", ID: -1, State: DomainCrashed, Persistent: true},
+	}
+	for flags, want := range map[uint32]string{
+		0:                                "off auto runs paused dead",
+		ListActive:                       "runs paused",
+		ListInactive:                     "off auto dead",
+		ListActive | ListInactive:        "off auto runs paused dead",
+		ListTransient:                    "paused",
+		ListPersistent | ListActive:      "runs",
+		ListRunning | ListPaused:         "runs paused",
+		ListOther:                        "dead",
+		ListShutoff | ListAutostart:      "auto",
+		ListNoAutostart | ListPersistent: "off runs dead",
+		ListManagedsave:                  "",
+		ListNoManagedsave | ListActive:   "runs paused",
+		ListHasSnapshot:                  "",
+		ListNoCheckpoint | ListTransient: "paused",
+	} {
+		var got []string
+		for i := range all {
+			if keepDomain(&all[i], flags) {
+				got = append(got, all[i].Name)
+			}
+		}
+		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
+			t.Errorf("flags %#x (-want +got):\n%s", flags, d)
+		}
+	}
+}
+
+func TestEveryEventHasItsLayout(t *testing.T) {
+	t.Parallel()
+	d := Domain{Name: "d", UUID: spec.UUID{1}, ID: 4}
+	wire := remote.Domain{Name: "d", UUID: spec.UUID{1}, ID: 4}
+	for _, c := range []struct {
+		event     Event
+		procedure uint32
+		want      xdr.Value
+	}{
+		{DomainLifecycle{d, 2, 1}, 318, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{2, 1}}},
+		{DomainReboot{d}, 319, &remote.DomainEvent{Callback: 9, Domain: wire}},
+		{DomainWatchdog{d, 3}, 321, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{3}}},
+		{DomainIOError{d, "/p", "vda", 1, "enospc"}, 322, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"/p", "vda"}, Numbers: []int32{1}}},
+		{DomainDeviceAdded{d, "net1"}, 354, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
+		{DomainDeviceRemoved{d, "net1"}, 333, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
+		{DomainAgentLifecycle{d, 1, 2}, 348, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{1, 2}}},
+		{NetworkLifecycle{Network{Name: "n"}, 2}, 315, &remote.NetworkEvent{Callback: 9, Network: remote.Network{Name: "n"}, Event: 2}},
+	} {
+		f := wireForms(c.event)[0]
+		if f.procedure != c.procedure {
+			t.Errorf("%T: procedure %d, want %d", c.event, f.procedure, c.procedure)
+		}
+		if diff := cmp.Diff(c.want, f.payload(9, false)); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", c.event, diff)
+		}
+	}
+	reason := wireForms(DomainIOError{d, "/p", "vda", 1, "enospc"})[1]
+	want := &remote.DomainEvent{Legacy: true, Domain: wire, Texts: []string{"/p", "vda"}, Numbers: []int32{1}, Tail: []string{"enospc"}}
+	if diff := cmp.Diff(want, reason.payload(0, true)); diff != "" || reason.legacy != 195 {
+		t.Errorf("I/O error with reason, %d (-want +got):\n%s", reason.legacy, diff)
+	}
+}
+
+// FuzzCalls feeds the readers of all calls any message: they read it whole or refuse it.
+func FuzzCalls(f *testing.F) {
+	for _, p := range remote.Procedures() {
+		if b, err := remote.Append(nil, remote.Header{Program: remote.ProgramRemote, Version: 1, Procedure: p.Number}, p.NewArgs()); err == nil {
+			f.Add(b)
+		}
+	}
+	programs := newPrograms()
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		if len(msg) < remote.HeaderSize {
+			return
+		}
+		h := remote.ParseHeader(msg)
+		p := programs[h.Program]
+		if p == nil {
+			return
+		}
+		e := p.find(h.Procedure)
+		if e == nil {
+			return
+		}
+		if inv, err := e.read(msg[remote.HeaderSize:]); err == nil && inv.result() == nil {
+			t.Errorf("%s has no result", e.Name)
+		}
+	})
+}
