@@ -55,6 +55,11 @@ func (c *completer) machine() error {
 		return err
 	}
 	t.Machine, c.fam = m.Name, fam
+	dropAliases(c.d, fam)
+	return c.vcpus(m)
+}
+
+func (c *completer) vcpus(m Machine) error {
 	if c.d.VCPU == nil {
 		c.d.VCPU = &spec.VCPU{Value: "1"}
 	}

@@ -76,14 +76,10 @@ func listens(g *spec.Graphics) error {
 		}
 		l.Address = def(l.Address, g.Listen)
 		g.Listen = l.Address
-	case "socket":
-		l.Socket = def(l.Socket, g.Socket)
-		g.Socket = l.Socket
-		return nil
 	case "none":
 		return nil
 	default:
-		return unsupported("graphics/listen", "type=%q is not implemented; use address, socket or none", l.Type)
+		return unsupported("graphics/listen", "type=%q is not implemented; use address or none", l.Type)
 	}
 	n, err := strconv.Atoi(def(g.Port, "-1"))
 	if err != nil || n < -1 || n > 65535 {

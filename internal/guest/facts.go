@@ -49,11 +49,16 @@ func (f HostFacts) newUUID() spec.UUID {
 	return spec.NewUUID()
 }
 
-// newMAC returns an address below 52:54:00, the prefix QEMU and libvirt use.
+// newMAC returns the address for a NIC that has none.
 func (f HostFacts) newMAC() string {
 	if f.NewMAC != nil {
 		return f.NewMAC()
 	}
+	return NewMAC()
+}
+
+// NewMAC returns a random address below 52:54:00, the prefix QEMU and libvirt use.
+func NewMAC() string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand documentation, Go 1.24)
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", b[0], b[1], b[2])

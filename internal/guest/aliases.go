@@ -1,0 +1,117 @@
+package guest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"taproom/internal/spec"
+)
+
+// userAlias reports whether an alias is the document's own. Others are of an earlier run.
+func userAlias(a *spec.Alias) bool { return a != nil && strings.HasPrefix(a.Name, "ua-") }
+
+// setAliases names every device as libvirt does. Only the names of a document that begin with ua- stay.
+func setAliases(d *spec.Domain, fam family) {
+	eachAlias(d, func(a **spec.Alias, name string) {
+		if !userAlias(*a) {
+			*a = &spec.Alias{Name: name}
+		}
+	}, fam)
+}
+
+// dropAliases removes what an earlier run left.
+func dropAliases(d *spec.Domain, fam family) {
+	eachAlias(d, func(a **spec.Alias, _ string) {
+		if !userAlias(*a) {
+			*a = nil
+		}
+	}, fam)
+}
+
+func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
+	v := d.Devices
+	for i := range v.Disks {
+		set(&v.Disks[i].Alias, diskAlias(v, &v.Disks[i]))
+	}
+	for i := range v.Controllers {
+		set(&v.Controllers[i].Alias, controllerAlias(&v.Controllers[i], fam))
+	}
+	for i := range v.Interfaces {
+		set(&v.Interfaces[i].Alias, "net"+strconv.Itoa(i))
+	}
+	for i := range v.Serials {
+		set(&v.Serials[i].Alias, "serial"+strconv.Itoa(i))
+	}
+	for i := range v.Consoles {
+		name := "console" + strconv.Itoa(i)
+		if t := v.Consoles[i].Target; i == 0 && len(v.Serials) > 0 && t != nil && t.Type == "serial" {
+			name = "serial0"
+		}
+		set(&v.Consoles[i].Alias, name)
+	}
+	for i := range v.Channels {
+		set(&v.Channels[i].Alias, "channel"+strconv.Itoa(i))
+	}
+	for i := range v.Inputs {
+		set(&v.Inputs[i].Alias, "input"+strconv.Itoa(i))
+	}
+	for i := range v.Videos {
+		set(&v.Videos[i].Alias, "video"+strconv.Itoa(i))
+	}
+	for i := range v.Watchdogs {
+		set(&v.Watchdogs[i].Alias, "watchdog"+strconv.Itoa(i))
+	}
+	for i := range v.RNGs {
+		set(&v.RNGs[i].Alias, "rng"+strconv.Itoa(i))
+	}
+	for i := range v.Panics {
+		set(&v.Panics[i].Alias, "panic"+strconv.Itoa(i))
+	}
+	if v.MemBalloon != nil && v.MemBalloon.Model != "none" {
+		set(&v.MemBalloon.Alias, "balloon0")
+	}
+}
+
+func diskAlias(v *spec.Devices, k *spec.Disk) string {
+	n, _ := driveIndex(k.Target.Dev)
+	switch a := k.Address; {
+	case k.Target.Bus == "virtio" || k.Target.Bus == "usb" || a == nil:
+		return fmt.Sprintf("%s-disk%d", k.Target.Bus, n)
+	case k.Target.Bus == "scsi" && wideSCSI(v, a.Controller):
+		return fmt.Sprintf("scsi%s-%s-%s-%s", a.Controller, a.Bus, a.Target, a.Unit)
+	default:
+		return fmt.Sprintf("%s%s-%s-%s", k.Target.Bus, a.Controller, a.Bus, a.Unit)
+	}
+}
+
+// wideSCSI reports whether a controller is virtio-scsi, whose drives have a target and a unit.
+func wideSCSI(v *spec.Devices, controller string) bool {
+	for i := range v.Controllers {
+		if k := &v.Controllers[i]; k.Type == "scsi" && k.Index == controller {
+			return virtioSCSI(k.Model)
+		}
+	}
+	return false
+}
+
+func usbAlias(n int) string {
+	if n == 0 {
+		return "usb"
+	}
+	return "usb" + strconv.Itoa(n)
+}
+
+func controllerAlias(k *spec.Controller, fam family) string {
+	switch {
+	case k.Type == "usb":
+		return usbAlias(index(k))
+	case k.Type == "pci" && k.Index == "0":
+		return fam.bus0
+	case k.Type == "pci":
+		return "pci." + k.Index
+	case k.Index == "0" && (k.Type == "ide" && fam.ide || k.Type == "sata" && fam.sata):
+		return "ide" // on board: QEMU has named its buses
+	}
+	return k.Type + k.Index
+}

@@ -1,0 +1,121 @@
+package guest
+
+import (
+	"strconv"
+
+	"taproom/internal/qemu"
+	"taproom/internal/spec"
+)
+
+func (c *compiler) interfaces() error {
+	for i := range c.dev.Interfaces {
+		if err := c.nic(&c.dev.Interfaces[i], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) nic(n *spec.Interface, i int) error {
+	d, known := nicDriver(n.Model.Type)
+	if !known {
+		return unsupported("interface/model", "%s: type=%q is not implemented", nicName(n, i), n.Model.Type)
+	}
+	queues, err := nicQueues(n, i)
+	if err != nil {
+		return err
+	}
+	host := "host" + n.Alias.Name
+	if err := c.netdev(n, i, host, queues); err != nil {
+		return err
+	}
+	driver := d.driver
+	if driver == "virtio-net" {
+		driver = c.virtio(driver, "")
+	}
+	p := qemu.Props{
+		{Key: "driver", Value: driver}, {Key: "netdev", Value: host}, {Key: "id", Value: n.Alias.Name}, {Key: "mac", Value: n.MAC.Address},
+	}
+	if queues > 1 {
+		p = p.With("mq", true)
+		if c.fam.pci() {
+			p = p.With("vectors", 2*queues+2) // one per ring, one for the control queue, one for changes
+		}
+	}
+	if n.MTU != nil && d.driver == "virtio-net" {
+		mtu, err := strconv.ParseUint(n.MTU.Size, 10, 16)
+		if err != nil || mtu < 68 {
+			return invalid("interface/mtu", "%s: size=%q is none between 68 and 65535", nicName(n, i), n.MTU.Size)
+		}
+		p = p.With("host_mtu", int(mtu))
+	}
+	if n.Link != nil && n.Link.State == "down" {
+		c.out.Startup.LinksDown = append(c.out.Startup.LinksDown, n.Alias.Name)
+	}
+	return c.device(c.booting(p, n.Alias.Name), n.Address)
+}
+
+// nicQueues is how many pairs of queues a virtio NIC has.
+func nicQueues(n *spec.Interface, i int) (int, error) {
+	if n.Driver == nil || n.Model.Type != "virtio" {
+		return 1, nil
+	}
+	v, set := n.Driver.Attr("queues")
+	if !set {
+		return 1, nil
+	}
+	q, err := strconv.Atoi(v)
+	if err != nil || q < 1 || q > 256 {
+		return 0, invalid("interface/driver", "%s: queues=%q is no number between 1 and 256", nicName(n, i), v)
+	}
+	return q, nil
+}
+
+// netdev is the host's side of a NIC.
+func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error {
+	if n.Type == "user" {
+		c.cfg.AnyTCP = true
+		c.cfg.Netdevs = append(c.cfg.Netdevs, qemu.Props{{Key: "type", Value: "user"}, {Key: "id", Value: id}})
+		return nil
+	}
+	if n.Type != "network" && n.Type != "bridge" {
+		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge or user", nicName(n, i), n.Type)
+	}
+	if i >= len(c.rt.NICs) || c.rt.NICs[i].Tap == "" {
+		return invalid("interface", "%s: no tap was prepared for it", nicName(n, i))
+	}
+	r := c.rt.NICs[i]
+	var taps, vhosts qemu.FDs
+	for q := range queues {
+		for _, f := range []struct {
+			names *qemu.FDs
+			name  string
+			need  Need
+			want  bool
+		}{
+			{&taps, "tap", Need{Path: r.Tap, Access: TapQueue}, true},
+			{&vhosts, "vhost", Need{Path: "/dev/vhost-net", Access: VHostNet}, r.VHost},
+		} {
+			if !f.want {
+				continue
+			}
+			f.need.Name, f.need.Device = f.name+strconv.Itoa(i)+"."+strconv.Itoa(q), nicName(n, i)
+			*f.names = append(*f.names, f.need.Name)
+			c.need(f.need)
+		}
+	}
+	p := descriptors(qemu.Props{{Key: "type", Value: "tap"}}, "fd", taps)
+	if len(vhosts) > 0 {
+		p = descriptors(p.With("vhost", true), "vhostfd", vhosts)
+	}
+	c.cfg.Netdevs = append(c.cfg.Netdevs, p.With("id", id))
+	return nil
+}
+
+// descriptors adds one descriptor, or several in the plural.
+func descriptors(p qemu.Props, key string, names qemu.FDs) qemu.Props {
+	if len(names) == 1 {
+		return p.With(key, qemu.FD(names[0]))
+	}
+	return p.With(key+"s", names)
+}

@@ -1,0 +1,96 @@
+package guest
+
+import (
+	"fmt"
+	"time"
+
+	"taproom/internal/qemu"
+)
+
+// Runtime is what was prepared for one run of a guest.
+type Runtime struct {
+	Accel string // "tcg" or "kvm"
+	// Dir is the guest's run directory. Host sides of channels without a path are made below Dir/channel.
+	Dir string
+	// QMP names the listening monitor socket among the files given to QEMU.
+	QMP string
+	// NICs has one entry per interface of the document, in order.
+	NICs []NICRuntime
+	// VNCPort is the display's port, and VNCWebSocket that of its websocket, where the document leaves them open.
+	VNCPort, VNCWebSocket int
+	// Now is the time of the start: clock offset='variable' counts from it.
+	Now time.Time
+}
+
+// NICRuntime is what was prepared for one NIC. A NIC of type user needs nothing.
+type NICRuntime struct {
+	Tap   string // the host's link
+	VHost bool   // its packets go through the kernel's vhost-net
+}
+
+// Access is how a file is opened for QEMU.
+type Access int
+
+const (
+	Check     Access = iota // QEMU opens it by name; it has to exist and be readable
+	ReadOnly                // O_RDONLY
+	ReadWrite               // O_RDWR
+	WriteOnly               // O_WRONLY|O_CREAT|O_TRUNC
+	Append                  // O_WRONLY|O_CREAT|O_APPEND
+	Listen                  // a listening unix socket
+	Dial                    // a connected unix socket
+	TapQueue                // a queue of the tap named by Path
+	VHostNet                // /dev/vhost-net
+)
+
+// Need is a file that has to be there for QEMU to start.
+type Need struct {
+	Name   string // among the files of the qemu.Config; empty for Check
+	Path   string
+	Access Access
+	Device string // as in messages: "disk vda"
+	Block  bool   // has to be a block device; otherwise an image has to be a regular file
+	Image  bool   // a disk image: neither a directory nor a device unless Block
+	Format string // of an image, as declared: CheckImage compares it with the content
+	// Backing says that the document declares a backing image. An image that names one is otherwise refused.
+	Backing bool
+}
+
+// Error words a failure to provide the file: domain demo: disk vda: /path: no such file or directory.
+func (n Need) Error(domain string, err error) error {
+	return &NeedError{Domain: domain, Need: n, Err: err}
+}
+
+// NeedError says that a file QEMU needs cannot be had. The cause is kept for errors.Is.
+type NeedError struct {
+	Domain string
+	Need   Need
+	Err    error
+}
+
+// Error implements error.
+func (e *NeedError) Error() string {
+	return fmt.Sprintf("domain %s: %s: %s: %v", e.Domain, e.Need.Device, e.Need.Path, e.Err)
+}
+
+// Unwrap implements errors.Unwrap's interface.
+func (e *NeedError) Unwrap() error { return e.Err }
+
+// Compiled is a guest ready to be started.
+type Compiled struct {
+	Config *qemu.Config
+	Needs  []Need
+	// Taints are libvirt's names for what makes a guest unusual: custom-argv, host-cpu.
+	Taints []string
+	// Startup is what has to be done over QMP before the guest runs for the first time.
+	Startup Startup
+}
+
+// Startup is what QEMU's command line cannot say.
+type Startup struct {
+	LinksDown     []string // ids for set_link
+	BalloonPath   string   // QOM path of the balloon whose statistics are polled
+	BalloonPeriod int      // in seconds; 0: not polled
+	BalloonBytes  uint64   // currentMemory, where it is less than memory; 0: leave it
+	VNCPassword   string   // for set_password, empty when there is none
+}
