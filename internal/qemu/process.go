@@ -111,7 +111,8 @@ func (p *Process) Close() error {
 	return errors.Join(append(errs, p.child.Close())...)
 }
 
-// LogTail returns the last lines that this QEMU wrote to its log, at most about 2 KB: what it said before it died.
+// LogTail returns the last lines that this QEMU wrote to its log, at most about 2 KB, as one line: what it said before it
+// died.
 func (p *Process) LogTail() string { return logTail(p.k, p.logPath, p.logStart) }
 
 func logTail(k *host.Kernel, path string, from int64) string {
@@ -135,5 +136,5 @@ func logTail(k *host.Kernel, path string, from int64) string {
 	if cut { // begins inside a line
 		_, s, _ = strings.Cut(s, "\n")
 	}
-	return strings.TrimSpace(s)
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
 }
