@@ -72,11 +72,15 @@ func (p *TypedParam) XDR(x *xdr.Coder) {
 	case ParamInt, ParamBool:
 		v := int32(p.N)
 		x.Int32(&v)
-		p.N = uint64(int64(v))
+		if x.Decoding() {
+			p.N = uint64(int64(v))
+		}
 	case ParamUint:
 		v := uint32(p.N)
 		x.Uint32(&v)
-		p.N = uint64(v)
+		if x.Decoding() {
+			p.N = uint64(v)
+		}
 	case ParamInt64, ParamUint64, ParamDouble:
 		x.Uint64(&p.N)
 	case ParamString:

@@ -42,12 +42,14 @@ func Optional[T any, P pointer[T]](x *Coder, p **T) {
 	if x.err != nil {
 		return
 	}
-	if !present {
-		*p = nil
-		return
-	}
 	if x.decode {
-		*p = new(T)
+		*p = nil
+		if present {
+			*p = new(T)
+		}
+	}
+	if !present {
+		return
 	}
 	P(*p).XDR(x)
 }

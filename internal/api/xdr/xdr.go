@@ -2,7 +2,7 @@
 //
 // A type describes itself once: its XDR method names its fields in order, and a Coder either writes them or fills them.
 // Nothing is reflected upon. Decoding never allocates more than the message that is being read can hold, and the first
-// error sticks, so that XDR methods are straight lines.
+// error sticks, so that XDR methods are straight lines. Encoding only reads the value: values may be shared.
 package xdr
 
 import (
@@ -101,7 +101,9 @@ func (x *Coder) Uint32(v *uint32) {
 func (x *Coder) Int32(v *int32) {
 	u := uint32(*v)
 	x.Uint32(&u)
-	*v = int32(u)
+	if x.decode {
+		*v = int32(u)
+	}
 }
 
 // Uint64 is an unsigned hyper.
@@ -117,14 +119,18 @@ func (x *Coder) Uint64(v *uint64) {
 func (x *Coder) Int64(v *int64) {
 	u := uint64(*v)
 	x.Uint64(&u)
-	*v = int64(u)
+	if x.decode {
+		*v = int64(u)
+	}
 }
 
 // Double is a floating-point number.
 func (x *Coder) Double(v *float64) {
 	u := math.Float64bits(*v)
 	x.Uint64(&u)
-	*v = math.Float64frombits(u)
+	if x.decode {
+		*v = math.Float64frombits(u)
+	}
 }
 
 // Bool is an int that is 0 or 1.
@@ -138,7 +144,9 @@ func (x *Coder) Bool(v *bool) {
 		x.Failf("boolean is %d", u)
 		return
 	}
-	*v = u == 1
+	if x.decode {
+		*v = u == 1
+	}
 }
 
 // Fixed is opaque data of a fixed length: len(b).
@@ -201,6 +209,9 @@ func (x *Coder) CString(s *string, size int) {
 	}
 	if x.decode {
 		*s = string(out)
+		if !ended {
+			x.Failf("character array of %d has no end", size)
+		}
 	}
 }
 

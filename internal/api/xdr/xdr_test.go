@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,6 +115,20 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWritingOnlyReadsTheValue(t *testing.T) {
+	t.Parallel()
+	v := all{S: "shared", Items: []item{{1}}, Some: &item{2}, Strings: []string{"a"}, Ints: []int32{3}, OptSet: true}
+	var wg sync.WaitGroup
+	for range 4 { // the race detector sees a write
+		wg.Go(func() {
+			if _, err := xdr.Append(nil, &v); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestLimitsHoldInBothDirections(t *testing.T) {
