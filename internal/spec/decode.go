@@ -27,7 +27,9 @@ func decodeDocument(doc []byte, root string, into any) error {
 		return err
 	}
 	d.bind(t.attrs)
-	if key, ok := d.key(t.name); !ok || key != root || t.name != root {
+	if key, ok := d.key(t.name); t.name == root && (!ok || key != root) {
+		return d.fail(t.at, "root element <%s> is in a namespace; it must be in none", root)
+	} else if t.name != root {
 		return d.fail(t.at, "root element is <%s>, want <%s>", t.name, root)
 	}
 	if uri, ok := findAttr(t.attrs, "xmlns:qemu"); ok && uri != QEMUNamespace {

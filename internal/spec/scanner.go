@@ -261,10 +261,8 @@ func (s *scanner) text() (token, error) {
 	if err != nil {
 		return token{}, s.fail(at+max(0, strings.IndexByte(raw, '&')), "%s", err)
 	}
-	if len(s.open) == 0 {
-		if !blank(raw) {
-			return token{}, s.fail(at, "text outside the root element")
-		}
+	if len(s.open) == 0 && !blank(raw) {
+		return token{}, s.fail(at+strings.Index(raw, strings.TrimLeft(raw, " \t\r\n")), "text outside the root element")
 	}
 	s.pos += n
 	return token{kind: tokenText, text: text, at: at, after: s.pos}, nil
