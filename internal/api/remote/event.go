@@ -82,5 +82,5 @@ const (
 	EventDeviceRemoved  = 15
 	EventAgentLifecycle = 18
 	EventDeviceAdded    = 19
-	EventLast           = 26 // the newest kind of libvirt 11.3; higher ones are refused
+	EventLast           = 27 // the newest kind of libvirt 11.3 (NIC MAC change); higher ones are refused
 )
