@@ -17,7 +17,7 @@ func nicRules() map[string]rule {
 			}
 			return just("virtio e1000 e1000e rtl8139", "this card is not implemented; use virtio, e1000, e1000e or rtl8139")(v, nil)
 		},
-		"devices/interface/source/@mode":            values("", "bridge private vepa passthrough"),
+		"devices/interface/source/@mode":            refuse("it is for direct interfaces, which are not implemented yet"),
 		"devices/interface/target/@managed":         just("yes", "a tap of somebody else's cannot be used yet"),
 		"devices/interface/link/@state":             values("up down", ""),
 		"devices/interface/mtu/@size":               number(68, 65535),
