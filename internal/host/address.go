@@ -65,16 +65,16 @@ func parseAddress(m []byte) (int, netip.Prefix, error) {
 		return 0, netip.Prefix{}, errors.New("the kernel sent an address message that is too short")
 	}
 	h := nl.DeserializeIfAddrmsg(m)
-	attrs, err := nl.ParseRouteAttrAsMap(m[unix.SizeofIfAddrmsg:])
+	found, err := attrMap(m[unix.SizeofIfAddrmsg:])
 	if err != nil {
 		return 0, netip.Prefix{}, fmt.Errorf("read an address message: %w", err)
 	}
 	// IFA_LOCAL is the own address where IFA_ADDRESS is the peer's; IPv6 has only the latter.
-	a, ok := attrs[unix.IFA_LOCAL]
+	a, ok := found[unix.IFA_LOCAL]
 	if !ok {
-		a = attrs[unix.IFA_ADDRESS]
+		a = found[unix.IFA_ADDRESS]
 	}
-	addr, ok := netip.AddrFromSlice(a.Value)
+	addr, ok := netip.AddrFromSlice(a)
 	if !ok {
 		return 0, netip.Prefix{}, nil // a family without IP addresses
 	}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -44,9 +43,9 @@ func (k *Kernel) LinkByIndex(index int) (Link, error) {
 	return k.oneLink("link "+strconv.Itoa(index), index)
 }
 
-func (k *Kernel) oneLink(what string, index int, attrs ...nl.NetlinkRequestData) (Link, error) {
+func (k *Kernel) oneLink(what string, index int, extra ...nl.NetlinkRequestData) (Link, error) {
 	k.Step("link get")
-	msgs, err := k.linkMessages(index, 0, attrs...)
+	msgs, err := k.linkMessages(index, 0, extra...)
 	if errors.Is(err, unix.ENODEV) {
 		return Link{}, fmt.Errorf("%s: %w", what, ErrNoLink)
 	}
@@ -77,13 +76,13 @@ func (k *Kernel) Links() ([]Link, error) {
 	return links, err
 }
 
-func (k *Kernel) linkMessages(index, flags int, attrs ...nl.NetlinkRequestData) ([][]byte, error) {
+func (k *Kernel) linkMessages(index, flags int, extra ...nl.NetlinkRequestData) ([][]byte, error) {
 	c, err := k.conn()
 	if err != nil {
 		return nil, err
 	}
 	data := append([]nl.NetlinkRequestData{linkHeader(index),
-		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats))}, attrs...)
+		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats))}, extra...)
 	return c.get(unix.RTM_GETLINK, flags, unix.RTM_NEWLINK, data...)
 }
 
@@ -98,70 +97,52 @@ func parseLink(m []byte) (Link, error) {
 		return Link{}, errors.New("the kernel sent a link message that is too short")
 	}
 	h := nl.DeserializeIfInfomsg(m)
-	attrs, err := nl.ParseRouteAttr(m[unix.SizeofIfInfomsg:])
-	if err != nil {
-		return Link{}, fmt.Errorf("read a link message: %w", err)
-	}
 	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0}
-	for _, a := range attrs {
-		switch a.Attr.Type {
+	err := attrs(m[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) error {
+		switch kind {
 		case unix.IFLA_IFNAME:
-			l.Name = unix.ByteSliceToString(a.Value)
+			l.Name = unix.ByteSliceToString(value)
 		case unix.IFLA_ADDRESS:
-			l.MAC = net.HardwareAddr(a.Value).String()
+			l.MAC = net.HardwareAddr(value).String()
 		case unix.IFLA_MTU:
-			l.MTU = int(uint32Value(a.Value))
+			l.MTU = int(uint32Value(value))
 		case unix.IFLA_GROUP:
-			l.Group = uint32Value(a.Value)
+			l.Group = uint32Value(value)
 		case unix.IFLA_IFALIAS:
-			l.Alias = unix.ByteSliceToString(a.Value)
+			l.Alias = unix.ByteSliceToString(value)
 		case unix.IFLA_MASTER:
-			l.Master = int(uint32Value(a.Value))
+			l.Master = int(uint32Value(value))
 		case unix.IFLA_LINKINFO:
-			if err := parseLinkInfo(&l, a.Value); err != nil {
-				return Link{}, fmt.Errorf("read link %s: %w", l.Name, err)
-			}
+			return parseLinkInfo(&l, value)
 		}
+		return nil
+	})
+	if err != nil {
+		return Link{}, fmt.Errorf("read link %s: %w", l.Name, err)
 	}
 	return l, nil
 }
 
 func parseLinkInfo(l *Link, b []byte) error {
-	attrs, err := nl.ParseRouteAttr(b)
-	if err != nil {
-		return err
-	}
-	for _, a := range attrs {
-		switch a.Attr.Type {
-		case unix.IFLA_INFO_KIND:
-			l.Kind = unix.ByteSliceToString(a.Value)
-		case unix.IFLA_INFO_DATA:
-			if l.Kind != "bridge" { // the kernel puts the kind first
-				continue
-			}
-			if err := parseBridge(&l.Bridge, a.Value); err != nil {
-				return err
-			}
+	return attrs(b, func(kind uint16, value []byte) error {
+		switch {
+		case kind == unix.IFLA_INFO_KIND:
+			l.Kind = unix.ByteSliceToString(value)
+		case kind == unix.IFLA_INFO_DATA && l.Kind == "bridge": // the kernel puts the kind first
+			return parseBridge(&l.Bridge, value)
 		}
-	}
-	return nil
-}
-
-func uint32Value(b []byte) uint32 {
-	if len(b) < 4 {
-		return 0
-	}
-	return binary.NativeEndian.Uint32(b)
+		return nil
+	})
 }
 
 // change sends one RTM_SETLINK-like message about a link and names the link in the error.
-func (k *Kernel) change(step string, index int, h *nl.IfInfomsg, attrs ...nl.NetlinkRequestData) error {
+func (k *Kernel) change(step string, index int, h *nl.IfInfomsg, extra ...nl.NetlinkRequestData) error {
 	k.Step(step)
 	c, err := k.conn()
 	if err != nil {
 		return err
 	}
-	err = c.do(unix.RTM_NEWLINK, 0, append([]nl.NetlinkRequestData{h}, attrs...)...)
+	err = c.do(unix.RTM_NEWLINK, 0, append([]nl.NetlinkRequestData{h}, extra...)...)
 	if errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("%s: link %d: %w: %w", step, index, ErrNoLink, err)
 	}
@@ -184,27 +165,27 @@ type LinkSettings struct {
 // SetLink changes several things of a link at once.
 func (k *Kernel) SetLink(index int, s LinkSettings) error {
 	h := linkHeader(index)
-	var attrs []nl.NetlinkRequestData
+	var extra []nl.NetlinkRequestData
 	if s.MAC != "" {
 		mac, err := net.ParseMAC(s.MAC)
 		if err != nil {
 			return fmt.Errorf("set link %d: %w", index, err)
 		}
-		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_ADDRESS, mac))
+		extra = append(extra, nl.NewRtAttr(unix.IFLA_ADDRESS, mac))
 	}
 	if s.MTU != 0 {
-		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(s.MTU))))
+		extra = append(extra, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(s.MTU))))
 	}
 	if s.Group != 0 {
-		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(s.Group)))
+		extra = append(extra, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(s.Group)))
 	}
 	if s.Master != 0 {
-		attrs = append(attrs, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(s.Master))))
+		extra = append(extra, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(s.Master))))
 	}
 	if s.Up {
 		h.Flags, h.Change = unix.IFF_UP, unix.IFF_UP
 	}
-	return k.change("link set", index, h, attrs...)
+	return k.change("link set", index, h, extra...)
 }
 
 // SetAlias writes a link's alias. In a message that creates a link the kernel ignores it.

@@ -48,15 +48,15 @@ func parseRoute(b []byte) (Route, bool, error) {
 	if h.Type != unix.RTN_UNICAST || h.Table != unix.RT_TABLE_MAIN {
 		return Route{}, false, nil
 	}
-	attrs, err := nl.ParseRouteAttrAsMap(b[unix.SizeofRtMsg:])
+	found, err := attrMap(b[unix.SizeofRtMsg:])
 	if err != nil {
 		return Route{}, false, fmt.Errorf("read a route message: %w", err)
 	}
 	to := netip.IPv4Unspecified()
-	if a, ok := attrs[unix.RTA_DST]; ok {
-		if to, ok = netip.AddrFromSlice(a.Value); !ok {
+	if a, ok := found[unix.RTA_DST]; ok {
+		if to, ok = netip.AddrFromSlice(a); !ok {
 			return Route{}, false, nil
 		}
 	}
-	return Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(attrs[unix.RTA_OIF].Value))}, true, nil
+	return Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(found[unix.RTA_OIF]))}, true, nil
 }

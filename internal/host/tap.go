@@ -23,7 +23,8 @@ type Tap struct {
 	Files []*os.File // one per queue
 }
 
-// Close closes the descriptors.
+// Close closes the descriptors. A process that is being started elsewhere may hold copies for a moment longer, since
+// exec resumes the parent before it closes them; who needs the link gone when it returns calls DeleteLink first.
 func (t *Tap) Close() error {
 	var err error
 	for _, f := range t.Files {
