@@ -260,12 +260,12 @@ func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
 	case !errors.Is(cause, qmp.ErrPeerClosed) && !errors.Is(cause, qmp.ErrTruncated):
 		e.Reason = ErrSilent // it talks, but not QMP
 	}
-	if e.Reason == ErrDied {
+	if errors.Is(e.Reason, ErrDied) {
 		e.Err = nil // "connection closed" is how we noticed, not why
 	}
 	_ = p.Signal(unix.SIGKILL) // one that is gone needs none
 	<-p.Exited()
-	if e.Reason != ErrBinary && e.Reason != ErrConfine {
+	if failed == nil { // it was executed
 		e.Exit = p.exit.String()
 		e.Stderr = p.LogTail()
 	}

@@ -140,11 +140,11 @@ func TestDiskComesThroughAnFDSetThatItsUserCouldNotOpen(t *testing.T) {
 			if err := os.WriteFile(disk, make([]byte, 1<<20), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c, s := e.minimal(), StartSpec{}
+			c := e.minimal()
 			c.FDSets = []FDSet{{ID: 1, ReadOnly: "vda ro", ReadWrite: "vda rw"}}
 			c.Blockdevs = []Props{{{"driver", "file"}, {"node-name", "f"}, {"filename", c.FDSets[0].Path()}, {"read-only", true}, {"auto-read-only", true}}}
 			c.Devices = []Props{{{"driver", "virtio-blk-pci"}, {"drive", "f"}, {"id", "d"}}}
-			s = spec(t, c)
+			s := spec(t, c)
 			s.Files = map[string]*os.File{"vda ro": openFile(t, disk, os.O_RDONLY), "vda rw": openFile(t, disk, os.O_RDWR)}
 			p := start(t, s)
 			if err := p.QMP().Execute(t.Context(), "blockdev-reopen", map[string]any{"options": []Props{{
@@ -230,7 +230,7 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 			s := spec(t, e.minimal())
 			tc.spoil(t, &s)
 			timeout := 20 * time.Second
-			if tc.want == ErrSilent {
+			if errors.Is(tc.want, ErrSilent) {
 				timeout = 300 * time.Millisecond
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
