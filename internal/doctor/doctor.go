@@ -8,19 +8,15 @@ import (
 	"path/filepath"
 
 	"taproom/internal/host"
+	"taproom/internal/qemu"
 )
-
-// KVMProbe says whether KVM can run a guest here, by having tried, and why it answers so.
-type KVMProbe interface {
-	ProbeKVM(ctx context.Context) (usable bool, why string, err error)
-}
 
 // Env is the host that is looked at. Only Kernel is needed; the rest has defaults for the machine at hand.
 type Env struct {
 	// Kernel looks into the network namespace that guests' networks live in.
 	Kernel *host.Kernel
-	// KVM tries KVM; nil: the check says that it was not asked.
-	KVM KVMProbe
+	// KVM tries KVM; nil: qemu.ProbeKVM.
+	KVM func(context.Context) qemu.KVM
 	// Landlock returns the kernel's Landlock version; nil: host.LandlockABI.
 	Landlock func() (int, error)
 	// Root is put before the paths of device nodes and sockets; empty on a real host.

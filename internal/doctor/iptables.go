@@ -85,7 +85,7 @@ func legacyTables(names []string) ([]legacyTable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a raw socket: %w", err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // only read from
 	var out []legacyTable
 	for _, name := range names {
 		info := make([]byte, iptInfoSize)

@@ -2,33 +2,26 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
+	"strings"
+
+	"taproom/internal/qemu"
 )
 
-// checkKVM reports whether guests run at the processor's speed. That /dev/kvm exists proves nothing: the probe has made a
-// machine.
+// checkKVM reports whether guests run at the processor's speed. That /dev/kvm exists proves nothing: the probe has run a
+// machine. Without KVM guests run all the same, so it is a warning.
 func checkKVM(ctx context.Context, e Env) []Finding {
-	f := Finding{Name: "kvm"}
-	if e.KVM == nil {
-		f.Status, f.Evidence = Unknown, "no probe was given"
-		return []Finding{f}
+	probe := e.KVM
+	if probe == nil {
+		probe = func(ctx context.Context) qemu.KVM { return qemu.ProbeKVM(ctx, e.Kernel) }
 	}
-	usable, why, err := e.KVM.ProbeKVM(ctx)
-	_, nodeErr := e.node("/dev/kvm")
-	switch {
-	case err != nil:
-		f.Status, f.Evidence = Unknown, err.Error()
-	case usable:
-		f.Status, f.Evidence = OK, why
-	default:
-		f.Status, f.Evidence = Warning, why
-		f.Remedy = "enable virtualisation (VT-x, AMD-V) in the firmware, or nested virtualisation on the host above; until then guests run by TCG, many times slower, and documents of type 'kvm' are refused"
-		if errors.Is(nodeErr, fs.ErrNotExist) {
-			f.Evidence = fmt.Sprintf("%s; /dev/kvm does not exist", why)
-			f.Remedy = "modprobe kvm_intel, or kvm_amd; if that fails " + f.Remedy
-		}
+	k := probe(ctx)
+	f := Finding{Name: "kvm", Status: OK, Evidence: k.Reason}
+	if !k.Usable {
+		f.Status, f.Remedy = Warning, k.Reason
+		f.Evidence = "not usable: guests run by TCG, many times slower, and documents of type 'kvm' are refused"
+	}
+	if len(k.Evidence) > 0 {
+		f.Evidence += " (" + strings.Join(k.Evidence, "; ") + ")"
 	}
 	return []Finding{f}
 }

@@ -115,18 +115,28 @@ func (d *ruleDecoder) protocols() (l3, l4 string) {
 	case IPv6:
 		l3 = "ipv6"
 	}
+	// A port or an address was loaded only after its protocol had matched, whatever it was then compared with.
+	implied := func(f Field) {
+		if i, err := f.info(); err == nil && i.l4 != "" {
+			l4 = i.l4
+		} else if err == nil && i.l3 != "" {
+			l3 = i.l3
+		}
+	}
 	for _, x := range d.out {
-		switch m, ok := x.(Match); {
-		case !ok || m.Not:
-		case m.Field == NFProto:
-			l3 = m.Value
-		case m.Field == L4Proto:
-			l4 = m.Value
-		default:
-			if i, err := m.Field.info(); err == nil && i.l4 != "" {
-				l4 = i.l4
-			} else if err == nil && i.l3 != "" {
-				l3 = i.l3
+		switch m := x.(type) {
+		case In:
+			for _, t := range m.Key {
+				implied(t.Field)
+			}
+		case Match:
+			switch {
+			case m.Field == NFProto && !m.Not:
+				l3 = m.Value
+			case m.Field == L4Proto && !m.Not:
+				l4 = m.Value
+			default:
+				implied(m.Field)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type ruleEncoder struct {
 	family Family
 	l3, l4 string
+	prev   Expr     // the expression before this one, as it was given
 	out    [][]byte // each an expression's attributes
 	err    error
 }
@@ -31,6 +32,7 @@ func encodeExprs(f Family, exprs []Expr) ([][]byte, error) {
 		if err := x.encode(e); err != nil {
 			return nil, fmt.Errorf("%s: %w", x, err)
 		}
+		e.prev = x
 	}
 	return e.out, e.err
 }
@@ -70,7 +72,15 @@ func (e *ruleEncoder) load(i fieldInfo, bits, w int, short bool) error {
 }
 
 // require matches the protocol a payload field belongs to, unless the family or the rule already implies it.
+//
+// A rule that spells out just that protocol just before is refused: nft and the dump leave it out, so it would never read
+// back as it was written.
 func (e *ruleEncoder) require(i fieldInfo) error {
+	for f, v := range map[Field]string{L4Proto: i.l4, NFProto: i.l3} {
+		if m, ok := e.prev.(Match); ok && v != "" && m == (Match{Field: f, Value: v}) {
+			return fmt.Errorf("leave out %s before %s: it is implied", m, i.field)
+		}
+	}
 	if i.l3 != "" && e.l3 != i.l3 {
 		switch {
 		case e.family == IPv4 && i.l3 == "ipv4", e.family == IPv6 && i.l3 == "ipv6":

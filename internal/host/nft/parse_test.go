@@ -184,6 +184,7 @@ func TestInvalidObjectsAreRefusedWithTheReason(t *testing.T) {
 		{rule(Match{Field: IP6Saddr, Value: "::1"}), "not to be had in family ip"},
 		{rule(Match{Field: TCPDport, Value: "1"}, Match{Field: UDPDport, Value: "1"}), "after tcp"},
 		{rule(Match{Field: NFProto, Value: "ipx"}), "no network protocol"},
+		{rule(Match{Field: L4Proto, Value: "tcp"}, Match{Field: TCPDport, Value: "1"}), "it is implied"},
 		{rule(In{Set: "s"}), "a key of 0 fields"},
 		{rule(In{Key: []Term{{Field: IIfName, Bits: 0}}, Set: "no set"}), "must begin"},
 		{rule(In{Key: []Term{{Field: IPSaddr, Bits: 33}}, Set: "s"}), "mask of 33 bits"},

@@ -200,13 +200,16 @@ func TestManyCallersAtOnceAllGetTheirs(t *testing.T) {
 					return fmt.Errorf("join %d: %w", i, err)
 				}
 				got, err := g.Observe(context.Background())
+				if err != nil {
+					return err
+				}
 				have := map[element]bool{}
 				for _, e := range got {
 					have[e] = true
 				}
 				for _, e := range o[0] {
 					if !have[e] {
-						return fmt.Errorf("join %d returned before %v was there, error %v", i, e, err)
+						return fmt.Errorf("join %d returned before %v was there", i, e)
 					}
 				}
 				return nil

@@ -14,7 +14,7 @@ import (
 	"taproom/internal/host/nft"
 )
 
-// Names of what the suite makes; the table is TableName in family ip.
+// TableName is the table that the suite makes, in family ip.
 const TableName = "suite"
 
 type suite struct {
