@@ -40,6 +40,12 @@ func (p Paths) Guests() string { return filepath.Join(p.Run, "guests") }
 // Guest is the directory of one running guest.
 func (p Paths) Guest(uuid string) string { return filepath.Join(p.Guests(), uuid) }
 
+// Sysctls is where settings of the machine that were changed are written down, with what they were.
+func (p Paths) Sysctls() string { return filepath.Join(p.Lib, "sysctls") }
+
+// Records is where running guests have a file each.
+func (p Paths) Records() string { return filepath.Join(p.Run, "records") }
+
 // ActiveNetworks is where networks that should be up have a file each.
 func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks") }
 
@@ -49,5 +55,5 @@ func (p Paths) Logs() string { return filepath.Join(p.Lib, "log") }
 // ControlSocket is the daemon's own socket; it speaks the same protocol as libvirt's.
 func (p Paths) ControlSocket() string { return filepath.Join(p.Run, "taproom.sock") }
 
-// HelperSocket is the control socket of the process that answers DHCP.
-func (p Paths) HelperSocket() string { return filepath.Join(p.Run, "vnet.sock") }
+// Helper is the directory of the process that answers DHCP.
+func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }

@@ -6,7 +6,8 @@ import (
 
 // ParseDevice reads one device element, such as <disk> or <interface>.
 func ParseDevice(doc []byte) (*Devices, error) {
-	if err := oneElement(doc); err != nil {
+	doc, err := oneElement(doc)
+	if err != nil {
 		return nil, err
 	}
 	var whole bytes.Buffer
@@ -20,17 +21,24 @@ func ParseDevice(doc []byte) (*Devices, error) {
 	return d.Devices, nil
 }
 
-// oneElement refuses what is not a single element: it must not end <devices> and go on.
-func oneElement(doc []byte) error {
+// oneElement refuses what is not a single element: it must not end <devices> and go on. It returns the element without
+// the declaration that files begin with.
+func oneElement(doc []byte) ([]byte, error) {
 	s, err := newScanner(doc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for {
-		if t, err := s.next(); err != nil || t.kind == tokenEOF {
-			return err
+	t, err := (&decoder{scanner: s}).first()
+	if err != nil {
+		return nil, err
+	}
+	start := t.at
+	for t.kind != tokenEOF {
+		if t, err = s.next(); err != nil {
+			return nil, err
 		}
 	}
+	return []byte(s.src[start:]), nil
 }
 
 // Append adds the devices of other behind those that are there. An emulator and a memory balloon replace.

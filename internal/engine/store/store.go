@@ -7,9 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -46,10 +44,10 @@ const magic = "taproom-state 1 sha256="
 // Open returns the store in dir, which is made when missing. A durable store is synced to disk on every change, one that
 // is not survives the daemon but not the machine.
 func Open[Head any](k *host.Kernel, dir string, durable bool) (*Store[Head], error) {
-	if err := k.MkdirAll(dir, 0o700); err != nil {
+	if err := k.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := k.SweepTemp(dir); err != nil {
+	if _, err := k.SweepTemp(dir); err != nil {
 		return nil, err
 	}
 	return &Store[Head]{k: k, dir: dir, durable: durable}, nil
@@ -69,11 +67,7 @@ func (s *Store[Head]) Put(item Item[Head]) error {
 
 // Delete removes a document; one that is not there is success.
 func (s *Store[Head]) Delete(key string) error {
-	err := s.k.Remove(s.path(key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return s.k.Remove(s.path(key))
 }
 
 // Load reads every document. Damaged ones are set aside and returned beside the whole ones.
@@ -85,7 +79,7 @@ func (s *Store[Head]) Load() ([]Item[Head], []*Damaged, error) {
 	var items []Item[Head]
 	var damaged []*Damaged
 	for _, entry := range entries {
-		key, ok := strings.CutSuffix(entry, suffix)
+		key, ok := strings.CutSuffix(entry.Name(), suffix)
 		if !ok {
 			continue
 		}

@@ -1,0 +1,43 @@
+// Command taproomd runs KVM guests and their networks, and serves libvirt's clients.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"taproom/internal/daemon"
+	"taproom/internal/version"
+)
+
+func main() {
+	root := flag.String("root", "", "keep everything below this `folder` instead of /etc, /var and /run")
+	verbose := flag.Bool("verbose", false, "log what is done, not only what goes wrong")
+	show := flag.Bool("version", false, "print the version and end")
+	flag.Parse()
+	if *show {
+		fmt.Println("taproomd", version.Version)
+		return
+	}
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "taproomd: unexpected argument %q; see taproomd -help\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	level := slog.LevelWarn
+	if *verbose {
+		level = slog.LevelDebug
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := daemon.Run(ctx, daemon.Options{Root: *root, Log: log}); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "taproomd:", err)
+		stop()
+		os.Exit(1)
+	}
+}

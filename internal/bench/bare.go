@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/guest"
+	"taproom/internal/host"
+	"taproom/internal/qemu"
+	"taproom/internal/qemu/qmp"
+	"taproom/internal/spec"
+)
+
+// bareQEMU starts QEMU with the command line of the guest and nothing around it: no launcher, no confinement, a tap that
+// is there already. It is the least that any start can cost.
+type bareQEMU struct {
+	k      *host.Kernel
+	dir    string
+	config *qemu.Config
+	tap    *host.Tap
+	took   []float64
+}
+
+const bareTap = "bare0"
+
+// newBareQEMU compiles the guest as the daemon does.
+func newBareQEMU(ctx context.Context, b *startBench) (*bareQEMU, error) {
+	dom, err := b.client.Domain(ctx, "bench")
+	if err != nil {
+		return nil, err
+	}
+	const inactive = 2 // VIR_DOMAIN_XML_INACTIVE
+	xml, err := b.client.DomainXML(ctx, dom, inactive)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := spec.ParseDomain([]byte(xml))
+	if err != nil {
+		return nil, err
+	}
+	c, err := guest.Compile(doc, guest.Runtime{
+		Accel: "tcg", Dir: b.daemon.Root, QMP: "qmp", NICs: []guest.NICRuntime{{Tap: bareTap}}, Now: time.Now(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	q := &bareQEMU{k: host.New(host.Options{}), dir: b.daemon.Root, config: c.Config}
+	if q.tap, err = q.k.CreateTap(host.TapSpec{Name: bareTap, VNetHdr: true}); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *bareQEMU) close() {
+	_ = q.tap.Close()
+	q.k.Close()
+}
+
+// start is one start, from exec to the monitor's greeting.
+func (q *bareQEMU) start(ctx context.Context) (took float64, err error) {
+	path := filepath.Join(q.dir, "bare.sock")
+	listen, err := q.k.ListenUnix(path, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(path)
+	defer listen.Close()
+	conn, err := q.k.DialUnix(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	q.config.QMP = "qmp"
+	argv, names, err := q.config.Args(3)
+	if err != nil {
+		return 0, errors.Join(err, conn.Close())
+	}
+	files := make([]*os.File, len(names))
+	for i, name := range names {
+		files[i] = q.tap.Files[0]
+		if name == "qmp" {
+			files[i] = listen
+		}
+	}
+	began := time.Now()
+	p, err := q.k.Start(host.ProcessSpec{
+		Path: q.config.Binary, Args: append([]string{q.config.Binary}, argv...),
+		Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, Files: files, Stderr: os.Stderr,
+	})
+	if err != nil {
+		return 0, errors.Join(err, conn.Close())
+	}
+	defer func() {
+		err = errors.Join(err, q.k.Signal(&p.PIDFD, unix.SIGKILL))
+		_, werr := p.Wait(ctx)
+		err = errors.Join(err, werr, p.Close())
+	}()
+	listen.Close() // a QEMU that dies must close the connection
+	mon, err := qmp.New(ctx, q.k, conn, path)
+	if err != nil {
+		return 0, fmt.Errorf("bare QEMU: %w", err)
+	}
+	took = milliseconds(time.Since(began))
+	q.took = append(q.took, took)
+	return took, mon.Close()
+}

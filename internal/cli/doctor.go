@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"taproom/internal/doctor"
+	"taproom/internal/engine"
+	"taproom/internal/host"
+	"taproom/internal/qemu"
+)
+
+const doctorHelp = `Tell what this host can do, what is in the way, and how to fix it, each with its evidence.
+
+It looks at KVM, Landlock, vhost-net, the firewalls, missing kernel features, who holds libvirt's sockets, forwarding and
+br_netfilter, and other tables that would drop guests' traffic. It changes nothing: what has to be tried is tried in a
+network namespace of its own. It needs no daemon.
+
+  taproom doctor
+
+Exit codes: 0 nothing stands in the way, 1 something does, 2 the command line is wrong.`
+
+func newDoctor(env *Env) *cobra.Command {
+	c := &cobra.Command{Use: "doctor", Short: "Tell what this host can do and what is in the way", Long: doctorHelp, Args: cobra.NoArgs}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		k := host.New(host.Options{})
+		defer k.Close()
+		findings := doctor.Run(c.Context(), doctor.Env{
+			Kernel: k, KVM: func(ctx context.Context) qemu.KVM { return qemu.ProbeKVM(ctx, k) }, Root: env.root, Table: engine.NewIdentity(env.root).Table,
+		})
+		if err := env.print(findings, func(w io.Writer) error { return doctor.WriteText(w, findings) }); err != nil {
+			return err
+		}
+		if doctor.Worst(findings) == doctor.Problem {
+			return &quietError{errors.New("something stands in the way")}
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"taproom/internal/api/client"
+	"taproom/internal/api/own"
+)
+
+const upHelp = `Make the networks and guests of these documents exist and run. Applying them again changes nothing.
+
+On the host this creates bridges, firewall rules, DHCP service, taps and QEMU processes; --dry-run prints them as the
+commands one could type, and changes nothing. Documents are applied networks first, whatever their order.
+
+  taproom up network.xml guest.xml
+  taproom up --dry-run --accel auto guest.xml
+
+Exit codes: 0 everything is up, 1 something failed, 2 the command line is wrong.`
+
+func newUp(env *Env) *cobra.Command {
+	var r own.ApplyRequest
+	c := &cobra.Command{
+		Use: "up FILE...", Short: "Make the networks and guests of documents exist and run", Long: upHelp,
+		Args: cobra.MinimumNArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch r.Accel {
+		case "", "auto", "kvm", "tcg":
+		default:
+			return &usageError{fmt.Errorf("--accel %s: want auto, kvm or tcg", r.Accel)}
+		}
+		return runApply(c, env, r, args)
+	}
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "print the commands and change nothing")
+	c.Flags().StringVar(&r.Accel, "accel", "", "kvm, tcg, or auto (KVM where it works), instead of what the documents say")
+	return c
+}
+
+const downHelp = `Stop and undefine the networks and guests of these documents: the opposite of up.
+
+Guests are stopped at once, as "virsh destroy" does. What is not there is success.
+
+  taproom down guest.xml network.xml
+
+Exit codes: 0 everything is gone, 1 something failed, 2 the command line is wrong.`
+
+func newDown(env *Env) *cobra.Command {
+	r := own.ApplyRequest{Remove: true}
+	c := &cobra.Command{
+		Use: "down FILE...", Short: "Stop and undefine the networks and guests of documents", Long: downHelp,
+		Args: cobra.MinimumNArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error { return runApply(c, env, r, args) }
+	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "print the commands and change nothing")
+	return c
+}
+
+func runApply(c *cobra.Command, env *Env, r own.ApplyRequest, names []string) error {
+	docs, err := env.readDocuments(names)
+	if err != nil {
+		return err
+	}
+	r.Documents = docs
+	return env.with(c.Context(), func(d *client.Client) error {
+		result, err := d.Apply(c.Context(), r)
+		if err != nil {
+			return err
+		}
+		if err := env.print(result, func(w io.Writer) error { return env.writeApply(w, r, result) }); err != nil {
+			return err
+		}
+		for _, o := range result.Objects {
+			if o.Action == "failed" {
+				return &quietError{errors.New(o.Error)}
+			}
+		}
+		return nil
+	})
+}
+
+func (env *Env) writeApply(w io.Writer, r own.ApplyRequest, result own.ApplyResult) error {
+	if r.DryRun {
+		env.writeSteps(w, result.Steps)
+	}
+	for _, o := range result.Objects {
+		attribute := green
+		switch o.Action {
+		case "failed":
+			attribute = red
+		case "unchanged":
+			attribute = faint
+		}
+		line := fmt.Sprintf("%-8s %-20s %s", o.Kind, o.Name, env.style(attribute, o.Action))
+		if o.Error != "" {
+			line += ": " + o.Error
+		}
+		out := w
+		if o.Error != "" {
+			out = env.Stderr
+		}
+		if r.DryRun && o.Error == "" {
+			line = "# " + line
+		}
+		fmt.Fprintln(out, line)
+		for _, n := range o.Notes {
+			fmt.Fprintln(env.Stderr, "  note:", n)
+		}
+	}
+	return nil
+}
+
+// writeSteps prints a plan so that a shell could run it.
+func (env *Env) writeSteps(w io.Writer, steps []own.Step) {
+	object := ""
+	for _, s := range steps {
+		if s.Object != object {
+			object = s.Object
+			fmt.Fprintln(w, env.style(faint, "# "+object))
+		}
+		fmt.Fprintln(w, s.Command)
+	}
+}

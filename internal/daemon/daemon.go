@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"taproom/internal/api/server"
+	"taproom/internal/engine"
+	"taproom/internal/host"
+)
+
+// Options say where a daemon lives.
+type Options struct {
+	Root string // all of its files below one folder; "" is the machine
+	// Programs is the folder of taproom-launch and taproom-vnet; "" is that of the running program.
+	Programs string
+	Log      *slog.Logger
+	// Hook is called before every call into the kernel; see host.Options.
+	Hook func(call string)
+	// Cache is where what is known of QEMU binaries is kept; "" is below the root.
+	Cache string
+}
+
+// farewell is how long clients have to take their answers when the daemon ends.
+const farewell = 5 * time.Second
+
+// Run serves until ctx is done. Guests keep running after it.
+func Run(ctx context.Context, o Options) error {
+	k := host.New(host.Options{Hook: o.Hook})
+	defer k.Close()
+	paths := engine.NewPaths(o.Root)
+	if o.Cache != "" {
+		paths.Cache = o.Cache
+	}
+	id := engine.NewIdentity(o.Root)
+	s, err := readSettings(k, paths, id)
+	if err != nil {
+		return err
+	}
+	programs, err := programDir(o.Programs)
+	if err != nil {
+		return err
+	}
+	if err := k.Mkdir(paths.Run, 0o755); err != nil {
+		return err
+	}
+	// The sockets come first: who cannot have them must not touch the guests of the daemon that has.
+	ls, err := listen(ctx, k, paths, s.gid())
+	if err != nil {
+		return err
+	}
+	defer closeAll(k, ls)
+	e, err := engine.New(ctx, engine.Config{
+		Kernel: k, Paths: paths, Root: o.Root, Log: o.Log, Emulator: s.Emulator,
+		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
+		UIDFirst: s.UIDFirst, UIDLast: s.UIDFirst + s.UIDCount - 1,
+		VNCFirst: s.VNCPortFirst, VNCLast: s.VNCPortLast, Identity: id,
+	})
+	if err != nil {
+		return fmt.Errorf("take over what is there: %w", err)
+	}
+	defer e.Close()
+	return serve(ctx, o, e, ls)
+}
+
+func serve(ctx context.Context, o Options, e *engine.Engine, ls []listener) error {
+	srv := server.New(context.WithoutCancel(ctx), server.Options{Backend: e, Log: o.Log})
+	var wg sync.WaitGroup
+	failed := make(chan error, len(ls))
+	for _, l := range ls {
+		wg.Go(func() { failed <- srv.Serve(l, l.readOnly) })
+	}
+	if err := notify("READY=1"); err != nil {
+		o.Log.Warn(err.Error())
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed: // a socket that does not accept any more
+	}
+	_ = notify("STOPPING=1")
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	err = errors.Join(err, srv.Shutdown(end))
+	for _, l := range ls {
+		l.Close()
+	}
+	wg.Wait()
+	return err
+}
+
+func programDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(self), nil
+}

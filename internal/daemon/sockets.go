@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"taproom/internal/engine"
+	"taproom/internal/host"
+)
+
+// socketNames are the names libvirt's clients look for: the one of the monolithic daemon and those of the modular ones.
+// A name that ends in -ro is served read-only.
+var socketNames = []string{
+	"libvirt-sock", "libvirt-sock-ro",
+	"virtqemud-sock", "virtqemud-sock-ro",
+	"virtnetworkd-sock", "virtnetworkd-sock-ro",
+	"virtnwfilterd-sock", "virtnwfilterd-sock-ro",
+	"virtstoraged-sock", "virtstoraged-sock-ro",
+	"virtinterfaced-sock", "virtinterfaced-sock-ro",
+	"virtnodedevd-sock", "virtnodedevd-sock-ro",
+	"virtsecretd-sock", "virtsecretd-sock-ro",
+}
+
+// listener is one socket and what may be done through it.
+type listener struct {
+	net.Listener
+	path     string
+	readOnly bool
+}
+
+// listen opens every socket of the daemon, or none. Gid may open the read-write ones beside root; -1 is nobody.
+func listen(ctx context.Context, k *host.Kernel, p engine.Paths, gid int) (ls []listener, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(k, ls)
+			ls = nil
+		}
+	}()
+	if err := k.Mkdir(p.LibvirtRun, 0o755); err != nil {
+		return nil, err
+	}
+	paths := []string{p.ControlSocket()}
+	for _, name := range socketNames {
+		paths = append(paths, filepath.Join(p.LibvirtRun, name))
+	}
+	for _, path := range paths {
+		l := listener{path: path, readOnly: strings.HasSuffix(path, "-ro")}
+		if l.Listener, err = open(ctx, k, path, l.readOnly, gid); err != nil {
+			return ls, err
+		}
+		ls = append(ls, l)
+	}
+	return ls, nil
+}
+
+func open(ctx context.Context, k *host.Kernel, path string, readOnly bool, gid int) (net.Listener, error) {
+	mode := os.FileMode(0o600)
+	switch {
+	case readOnly:
+		mode = 0o666
+	case gid >= 0:
+		mode = 0o660
+	}
+	f, err := k.ListenUnix(path, mode)
+	if errors.Is(err, host.ErrInUse) {
+		return nil, fmt.Errorf("%w: stop that daemon, or give this one a --root of its own", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	defer f.Close()
+	if gid >= 0 && !readOnly {
+		if err := k.Chown(path, -1, gid); err != nil {
+			return nil, err
+		}
+	}
+	return net.FileListener(f)
+}
+
+func closeAll(k *host.Kernel, ls []listener) {
+	for _, l := range ls {
+		l.Close()
+		_ = k.Remove(l.path) // the next start replaces what stays
+	}
+}

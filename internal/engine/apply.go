@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taproom/internal/api/own"
+	"taproom/internal/api/virterr"
+	"taproom/internal/spec"
+)
+
+// Apply implements server.Documents: the documents' networks and domains exist and run afterwards, or with Remove do not.
+// What is as it should be is left alone. One that fails does not stop the others, but what needs it fails too.
+func (e *Engine) Apply(ctx context.Context, r own.ApplyRequest) (own.ApplyResult, error) {
+	result := own.ApplyResult{Objects: []own.ObjectResult{}}
+	targets, err := e.readTargets(r)
+	if err != nil {
+		return result, err
+	}
+	for _, t := range targets {
+		o := own.ObjectResult{Kind: t.kind, Name: t.name}
+		steps, err := t.run(ctx, e, r, &o)
+		if err != nil {
+			o.Action, o.Error = "failed", err.Error()
+		}
+		result.Objects = append(result.Objects, o)
+		result.Steps = append(result.Steps, steps...)
+	}
+	return result, nil
+}
+
+// target is one document of an apply, read.
+type target struct {
+	kind, name string
+	domain     *spec.Domain
+	network    *spec.Network
+}
+
+// readTargets reads every document before anything is done, and orders them: networks before domains, or the other way
+// round when they go.
+func (e *Engine) readTargets(r own.ApplyRequest) ([]target, error) {
+	var targets []target
+	var errs []error
+	for _, doc := range r.Documents {
+		t, err := e.readTarget(doc, r.Accel)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", doc.Name, err))
+			continue
+		}
+		targets = append(targets, t)
+	}
+	if len(errs) > 0 {
+		return nil, virterr.Wrap(virterr.XMLError, errors.Join(errs...))
+	}
+	slices.SortStableFunc(targets, func(a, b target) int {
+		order := map[string]int{"network": 0, "domain": 1}
+		if r.Remove {
+			a, b = b, a
+		}
+		return order[a.kind] - order[b.kind]
+	})
+	return targets, nil
+}
+
+func (e *Engine) readTarget(doc own.Document, accel string) (target, error) {
+	kind, err := spec.Kind([]byte(doc.XML))
+	if err != nil {
+		return target{}, documentError(err)
+	}
+	switch kind {
+	case "domain":
+		d, err := spec.ParseDomain([]byte(doc.XML))
+		if err != nil {
+			return target{}, documentError(err)
+		}
+		return target{kind: kind, name: d.Name, domain: e.overrideAccel(d, accel)}, nil
+	case "network":
+		n, err := spec.ParseNetwork([]byte(doc.XML))
+		if err != nil {
+			return target{}, documentError(err)
+		}
+		return target{kind: kind, name: n.Name, network: n}, nil
+	}
+	return target{}, virterr.New(virterr.XMLError, "a <%s> document cannot be applied; a <network> or a <domain> can", kind)
+}
+
+// overrideAccel puts the accelerator the caller asks for in place of the document's.
+func (e *Engine) overrideAccel(d *spec.Domain, accel string) *spec.Domain {
+	switch {
+	case accel == "kvm", accel == "auto" && e.kvm().Usable:
+		d.Type = "kvm"
+	case accel == "tcg", accel == "auto":
+		if d.Type == "kvm" {
+			d.Type = "qemu"
+		}
+	}
+	return d
+}
+
+func (t target) run(ctx context.Context, e *Engine, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+	switch {
+	case t.domain != nil && r.Remove:
+		return e.removeDomain(ctx, t, r, o)
+	case t.domain != nil:
+		return e.applyDomain(ctx, t, r, o)
+	case r.Remove:
+		return e.removeNetwork(ctx, t, r, o)
+	}
+	return e.applyNetwork(ctx, t, r, o)
+}
+
+// applyDomain makes a domain exist as the document says, and run.
+func (e *Engine) applyDomain(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+	if kvm := e.kvm(); r.Accel == "auto" && !kvm.Usable {
+		o.Notes = append(o.Notes, "runs without KVM: "+kvm.Reason)
+	}
+	old, exists := e.domains.named(t.name)
+	if exists {
+		if err := e.keepIdentity(old, t.domain); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := e.completeDomain(ctx, t.domain.Format())
+	if err != nil {
+		return nil, err
+	}
+	o.UUID, o.Action = doc.UUID.String(), "unchanged"
+	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
+	runs := exists && old.view().run != nil
+	if r.DryRun {
+		switch {
+		case runs:
+			return nil, nil
+		case !same:
+			o.Action = "created"
+		default:
+			o.Action = "started"
+		}
+		return e.planStart(ctx, doc)
+	}
+	if !same {
+		o.Action = "created"
+		if exists {
+			o.Action = "changed"
+		}
+		if _, err := e.define(ctx, doc); err != nil {
+			return nil, err
+		}
+		if runs {
+			o.Notes = append(o.Notes, "runs with its old definition until it is stopped and started")
+		}
+	}
+	if runs {
+		return nil, nil
+	}
+	if _, err := e.StartDomain(ctx, *doc.UUID, 0); err != nil {
+		return nil, err
+	}
+	if o.Action == "unchanged" {
+		o.Action = "started"
+	}
+	return nil, nil
+}
+
+// keepIdentity gives a document that names no UUID or MACs those of the domain of its name, so that applying it again
+// finds nothing to change.
+func (e *Engine) keepIdentity(old *domain, doc *spec.Domain) error {
+	if doc.UUID == nil {
+		u := old.uuid
+		doc.UUID = &u
+	}
+	if old.view().def == nil || doc.Devices == nil {
+		return nil
+	}
+	was, err := e.definitionOf(old)
+	if err != nil {
+		return err
+	}
+	for i := range doc.Devices.Interfaces {
+		nic := &doc.Devices.Interfaces[i]
+		if nic.MAC == nil && i < len(was.Devices.Interfaces) {
+			nic.MAC = was.Devices.Interfaces[i].MAC
+		}
+	}
+	return nil
+}
+
+// removeDomain stops and undefines a domain; one that is not there is success.
+func (e *Engine) removeDomain(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+	o.Action = "unchanged"
+	d, ok := e.domains.named(t.name)
+	if !ok || !d.view().exists() {
+		return nil, nil
+	}
+	o.UUID, o.Action = d.uuid.String(), "removed"
+	if r.DryRun {
+		return e.planStop(d), nil
+	}
+	if d.view().run != nil {
+		if err := e.DestroyDomain(ctx, d.uuid, 0); err != nil && !virterrIs(err, virterr.OperationInvalid) {
+			return nil, err
+		}
+	}
+	if d.view().def == nil {
+		return nil, nil
+	}
+	return nil, e.UndefineDomain(ctx, d.uuid, 0)
+}
+
+// virterrIs reports whether err carries the code: the domain may have ended by itself just before.
+func virterrIs(err error, code virterr.Code) bool { return virterr.CodeOf(err) == code }
+
+// applyNetwork makes a network exist as the document says, and be active.
+func (e *Engine) applyNetwork(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+	old, exists := e.networks.named(t.name)
+	if exists {
+		keepNetworkIdentity(old, t.network)
+	}
+	doc, err := e.completeNetwork(t.network.Format())
+	if err != nil {
+		return nil, err
+	}
+	o.UUID, o.Action = doc.UUID.String(), "unchanged"
+	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
+	active := exists && old.view().live != nil
+	if r.DryRun {
+		if same && active {
+			return nil, nil
+		}
+		o.Action = "created"
+		if exists {
+			o.Action = "changed"
+		}
+		return e.planNetwork(ctx, doc, true)
+	}
+	if !same {
+		o.Action = "created"
+		if exists {
+			o.Action = "changed"
+		}
+		if _, err := e.defineNetwork(ctx, doc); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case active && same:
+		return nil, nil
+	case active: // in place: guests stay attached
+		return nil, e.changeNetwork(ctx, *doc.UUID)
+	}
+	if err := e.StartNetwork(ctx, *doc.UUID); err != nil {
+		return nil, err
+	}
+	if o.Action == "unchanged" {
+		o.Action = "started"
+	}
+	return nil, nil
+}
+
+// removeNetwork stops and undefines a network; one that is not there is success.
+func (e *Engine) removeNetwork(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+	o.Action = "unchanged"
+	n, ok := e.networks.named(t.name)
+	if !ok || !n.view().exists() {
+		return nil, nil
+	}
+	o.UUID, o.Action = n.uuid.String(), "removed"
+	v := n.view()
+	if r.DryRun {
+		if v.live == nil {
+			return nil, nil
+		}
+		return e.planNetwork(ctx, v.live, false)
+	}
+	if v.live != nil {
+		if err := e.DestroyNetwork(ctx, n.uuid); err != nil && !virterrIs(err, virterr.OperationInvalid) {
+			return nil, err
+		}
+	}
+	if n.view().def == nil {
+		return nil, nil
+	}
+	return nil, e.UndefineNetwork(ctx, n.uuid)
+}
+
+// step names the object a command is for.
+func steps(object string, commands []string) []own.Step {
+	out := make([]own.Step, len(commands))
+	for i, c := range commands {
+		out[i] = own.Step{Object: object, Command: c}
+	}
+	return out
+}
+
+// planStop is what stopping a domain does.
+func (e *Engine) planStop(d *domain) []own.Step {
+	run := d.view().run
+	if run == nil {
+		return nil
+	}
+	return steps("domain "+d.label, []string{fmt.Sprintf("kill -TERM %d", run.rec.PID)})
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"taproom/internal/api/own"
+)
+
+// autostart starts what should start by itself, once after each boot: the run directory does not outlive one. A network
+// or guest that cannot be started is a problem, and none of the others'.
+func (e *Engine) autostart(ctx context.Context) error {
+	done := filepath.Join(e.paths.Run, "autostarted")
+	_, err := e.k.ReadFile(done)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, n := range e.networks.all() {
+		if v := n.view(); v.ref.Autostart && v.live == nil {
+			if err := e.StartNetwork(ctx, n.uuid); err != nil {
+				e.problem.add(e.log, "autostart: "+err.Error())
+			}
+		}
+	}
+	for _, d := range e.domains.all() {
+		if v := d.view(); v.ref.Autostart && v.run == nil {
+			if _, err := e.StartDomain(ctx, d.uuid, 0); err != nil {
+				e.problem.add(e.log, "autostart: "+err.Error())
+			}
+		}
+	}
+	if err := e.applyConfigured(ctx); err != nil {
+		e.problem.add(e.log, "autostart: "+err.Error())
+	}
+	return e.k.WriteFile(done, nil, 0o600, false)
+}
+
+// applyConfigured applies the documents in the configuration directory.
+func (e *Engine) applyConfigured(ctx context.Context) error {
+	entries, err := e.k.ReadDir(e.paths.Config)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var docs []own.Document
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".xml") {
+			continue
+		}
+		path := filepath.Join(e.paths.Config, entry.Name())
+		b, err := e.k.ReadFileLimit(path, 16<<20)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, own.Document{Name: path, XML: string(b)})
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	result, err := e.Apply(ctx, own.ApplyRequest{Documents: docs})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, o := range result.Objects {
+		if o.Error != "" {
+			errs = append(errs, errors.New(o.Error))
+		}
+	}
+	return errors.Join(errs...)
+}

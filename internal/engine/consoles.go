@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+var errConsoleBusy = errors.New("somebody is connected")
+
+// consoles are the open connections to a guest's character devices, one for each.
+type consoles struct {
+	mu   sync.Mutex
+	open map[string]*consoleConn
+}
+
+// consoleConn is a connection that gives its place back when it is closed.
+type consoleConn struct {
+	io.ReadWriteCloser
+	once  sync.Once
+	leave func()
+}
+
+// Close ends the connection; a second time does nothing.
+func (c *consoleConn) Close() (err error) {
+	c.once.Do(func() {
+		err = c.ReadWriteCloser.Close()
+		c.leave()
+	})
+	return err
+}
+
+// take gives a device to a connection. With force whoever has it is disconnected.
+func (cs *consoles) take(device string, conn io.ReadWriteCloser, force bool) (io.ReadWriteCloser, error) {
+	cs.mu.Lock()
+	holder := cs.open[device]
+	cs.mu.Unlock()
+	if holder != nil {
+		if !force {
+			return nil, errConsoleBusy
+		}
+		_ = holder.Close()
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.open[device] != nil {
+		return nil, errConsoleBusy
+	}
+	c := &consoleConn{ReadWriteCloser: conn}
+	c.leave = func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		if cs.open[device] == c {
+			delete(cs.open, device)
+		}
+	}
+	if cs.open == nil {
+		cs.open = map[string]*consoleConn{}
+	}
+	cs.open[device] = c
+	return c, nil
+}
+
+// closeAll disconnects everybody: the guest is gone.
+func (cs *consoles) closeAll() {
+	cs.mu.Lock()
+	var all []*consoleConn
+	for _, c := range cs.open {
+		all = append(all, c)
+	}
+	cs.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/spec"
+)
+
+// answerWithin is how long a healthy QEMU may take to answer a command; libvirt waits for ever, and so does its caller.
+const answerWithin = 30 * time.Second
+
+// control runs one change of a running guest as a job of its own.
+func (e *Engine) control(ctx context.Context, uuid spec.UUID, name string, f func(context.Context, *domain, *running) error) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	j, err := d.slot.Begin(ctx, name+" domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	run, err := d.running()
+	if err != nil {
+		return err
+	}
+	return f(j.Context(), d, run)
+}
+
+// SuspendDomain implements server.DomainJobs.
+func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
+	return e.control(ctx, uuid, "suspend", func(ctx context.Context, d *domain, run *running) error {
+		if err := run.mon.Execute(ctx, "stop", nil, nil); err != nil {
+			return monitorError(d, "suspend", err)
+		}
+		e.paused(d, server.PausedUser, server.EventSuspendedPaused)
+		return nil
+	})
+}
+
+// ResumeDomain implements server.DomainJobs.
+func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
+	return e.control(ctx, uuid, "resume", func(ctx context.Context, d *domain, run *running) error {
+		if d.view().ref.State == server.DomainRunning {
+			return nil
+		}
+		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
+			return monitorError(d, "resume", err)
+		}
+		e.resumed(d)
+		return nil
+	})
+}
+
+// ShutdownDomain implements server.DomainJobs: it presses the power button and does not wait for the guest.
+func (e *Engine) ShutdownDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
+	if flags != 0 && flags&server.ShutdownAcpiPowerBtn == 0 {
+		return virterr.New(virterr.ArgumentUnsupported, "only the ACPI power button can shut a guest down (--mode acpi)")
+	}
+	return e.powerButton(ctx, uuid, "shut down", false)
+}
+
+// RebootDomain implements server.DomainJobs: the guest shuts down by the power button and is then reset.
+func (e *Engine) RebootDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
+	if flags != 0 && flags&server.ShutdownAcpiPowerBtn == 0 {
+		return virterr.New(virterr.ArgumentUnsupported, "only the ACPI power button can reboot a guest (--mode acpi)")
+	}
+	return e.powerButton(ctx, uuid, "reboot", true)
+}
+
+func (e *Engine) powerButton(ctx context.Context, uuid spec.UUID, name string, reboot bool) error {
+	return e.control(ctx, uuid, name, func(ctx context.Context, d *domain, run *running) error {
+		run.rebooting.Store(reboot)
+		return monitorError(d, name, run.mon.Execute(ctx, "system_powerdown", nil, nil))
+	})
+}
+
+// ResetDomain implements server.DomainJobs.
+func (e *Engine) ResetDomain(ctx context.Context, uuid spec.UUID) error {
+	return e.control(ctx, uuid, "reset", func(ctx context.Context, d *domain, run *running) error {
+		return monitorError(d, "reset", run.mon.Execute(ctx, "system_reset", nil, nil))
+	})
+}
+
+// monitorError says which guest's QEMU refused or did not answer what. It returns nil for nil.
+func monitorError(d *domain, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return virterr.New(virterr.OperationFailed, "cannot %s domain '%s': %w", what, d.label, err)
+}
+
+// paused publishes that a guest's processors stand still. It is said once however many notice.
+func (e *Engine) paused(d *domain, reason, detail int32) {
+	v, changed := d.setState(server.DomainPaused, reason)
+	if changed {
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: detail})
+	}
+}
+
+// resumed publishes that a guest's processors run again.
+func (e *Engine) resumed(d *domain) {
+	v, changed := d.setState(server.DomainRunning, server.RunningUnpaused)
+	if changed {
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
+	}
+}

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/engine/store"
+	"taproom/internal/guest"
+	"taproom/internal/spec"
+)
+
+// DefineDomain implements server.DomainJobs.
+func (e *Engine) DefineDomain(ctx context.Context, xml string, _ uint32) (server.Domain, error) {
+	doc, err := e.completeDomain(ctx, []byte(xml))
+	if err != nil {
+		return server.Domain{}, err
+	}
+	return e.define(ctx, doc)
+}
+
+// completeDomain reads a domain document and fills in what it leaves open, as it is done once and for all at define.
+func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, error) {
+	doc, err := spec.ParseDomain(xml)
+	if err != nil {
+		return nil, documentError(err)
+	}
+	if err := doc.Validate(); err != nil {
+		return nil, documentError(err)
+	}
+	if err := e.acceleratorOf(doc); err != nil {
+		return nil, err
+	}
+	facts, err := e.hostFacts(ctx, e.emulatorOf(doc))
+	if err != nil {
+		return nil, err
+	}
+	if err := guest.Complete(doc, facts); err != nil {
+		return nil, documentError(err)
+	}
+	return doc, nil
+}
+
+// acceleratorOf refuses a document that asks for KVM where KVM does not work, with the reason.
+func (e *Engine) acceleratorOf(doc *spec.Domain) error {
+	if doc.Type != "kvm" {
+		return nil
+	}
+	if kvm := e.kvm(); !kvm.Usable {
+		return virterr.New(virterr.ConfigUnsupported, "domain '%s' has type='kvm', and KVM does not work here: %s; use type='qemu', or `taproom up --accel auto`", doc.Name, kvm.Reason)
+	}
+	return nil
+}
+
+// documentError gives what spec and guest say about a document libvirt's number for it.
+func documentError(err error) error {
+	var (
+		syntax      *spec.SyntaxError
+		unsupported *spec.UnsupportedError
+	)
+	switch {
+	case errors.As(err, &unsupported):
+		return virterr.Wrap(virterr.ConfigUnsupported, err)
+	case errors.As(err, &syntax):
+		return virterr.Wrap(virterr.XMLDetail, err)
+	}
+	return virterr.Wrap(virterr.XMLError, err)
+}
+
+// define keeps a completed document, as a new domain or in place of one with the same name and UUID.
+func (e *Engine) define(ctx context.Context, doc *spec.Domain) (server.Domain, error) {
+	d, isNew, err := e.claim(doc)
+	if err != nil {
+		return server.Domain{}, err
+	}
+	j, err := d.slot.Begin(ctx, "define domain '"+d.label+"'")
+	if err != nil {
+		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	head := headOf(doc)
+	if old := d.view().def; old != nil {
+		head.Autostart = old.head.Autostart
+	}
+	def := &defined{head: head, xml: doc.Format()}
+	if err := e.keep(d, def); err != nil {
+		if isNew {
+			e.domains.remove(d)
+		}
+		return server.Domain{}, err
+	}
+	detail := int32(server.EventDefinedAdded)
+	v := d.update(func(v *view) {
+		if v.def != nil {
+			detail = server.EventDefinedUpdated
+		}
+		v.def, v.ref.Persistent = def, true
+		v.ref.Updated = v.run != nil
+	})
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventDefined, Detail: detail})
+	return v.ref, nil
+}
+
+// keep writes a definition to disk.
+func (e *Engine) keep(d *domain, def *defined) error {
+	err := e.definitions.Put(store.Item[definition]{Key: d.uuid.String(), Head: def.head, Doc: def.xml})
+	if err != nil {
+		return virterr.New(virterr.SystemError, "cannot save the definition of domain '%s': %w", d.label, err)
+	}
+	return nil
+}
+
+// claim finds the domain a document is about, or takes its name and UUID for a new one. A document that has the name of
+// one domain and the UUID of another is refused, as libvirt does.
+func (e *Engine) claim(doc *spec.Domain) (d *domain, isNew bool, err error) {
+	for {
+		d := newDomain(*doc.UUID, doc.Name, nil)
+		holder, ok := e.domains.add(d)
+		switch {
+		case ok:
+			return d, true, nil
+		case holder.uuid == *doc.UUID && holder.label == doc.Name:
+			return holder, false, nil
+		case holder.uuid == *doc.UUID:
+			return nil, false, virterr.New(virterr.OperationFailed, "domain '%s' is already defined with uuid %s", holder.label, holder.uuid)
+		default:
+			return nil, false, virterr.New(virterr.OperationFailed, "domain '%s' already exists with uuid %s", holder.label, holder.uuid)
+		}
+	}
+}
+
+// headOf is what is known of a document without parsing it.
+func headOf(doc *spec.Domain) definition {
+	h := definition{Name: doc.Name, UUID: *doc.UUID}
+	h.MaxMemKiB, _ = doc.Memory.KiB() // Validate has read these numbers before
+	h.MemKiB = h.MaxMemKiB
+	if doc.CurrentMemory != nil {
+		h.MemKiB, _ = doc.CurrentMemory.KiB()
+	}
+	most, _ := doc.MaxVCPUs()
+	online, _ := doc.OnlineVCPUs()
+	h.MaxVCPUs, h.VCPUs = uint16(most), uint16(online)
+	return h
+}
+
+// UndefineDomain implements server.DomainJobs. A domain that runs goes on, as a transient one.
+func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, _ uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	j, err := d.slot.Begin(ctx, "undefine domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	v := d.view()
+	if v.def == nil {
+		return virterr.New(virterr.OperationInvalid, "cannot undefine transient domain '%s'", d.label)
+	}
+	if err := e.definitions.Delete(uuid.String()); err != nil {
+		return virterr.New(virterr.SystemError, "cannot remove the definition of domain '%s': %w", d.label, err)
+	}
+	v = d.update(func(v *view) { v.def, v.ref.Persistent, v.ref.Autostart = nil, false, false })
+	if v.run == nil {
+		e.domains.remove(d)
+	}
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventUndefined, Detail: server.EventUndefinedRemoved})
+	return nil
+}
+
+// SetDomainAutostart implements server.DomainJobs.
+func (e *Engine) SetDomainAutostart(ctx context.Context, uuid spec.UUID, on bool) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	j, err := d.slot.Begin(ctx, "set autostart of domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	old := d.view().def
+	if old == nil {
+		return virterr.New(virterr.OperationInvalid, "cannot set autostart for transient domain '%s'", d.label)
+	}
+	def := &defined{head: old.head, xml: old.xml}
+	def.head.Autostart = on
+	if err := e.keep(d, def); err != nil {
+		return err
+	}
+	d.update(func(v *view) { v.def, v.ref.Autostart = def, on })
+	return nil
+}

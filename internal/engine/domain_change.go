@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"strconv"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/spec"
+)
+
+// SetDomainMemory implements server.DomainJobs: live it asks the balloon, in the configuration it changes the document.
+func (e *Engine) SetDomainMemory(ctx context.Context, uuid spec.UUID, kib uint64, flags uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	live, config, err := d.affects(flags)
+	if err != nil {
+		return err
+	}
+	if live {
+		if flags&server.MemoryMaximum != 0 {
+			return virterr.New(virterr.OperationInvalid, "cannot change the maximum memory of domain '%s' while it runs; use --config", d.label)
+		}
+		if err := e.balloon(ctx, d, kib); err != nil {
+			return err
+		}
+	}
+	if !config {
+		return nil
+	}
+	return e.edit(ctx, d, "set the memory of", func(doc *spec.Domain) error {
+		amount := &spec.Memory{Unit: "KiB", Value: strconv.FormatUint(kib, 10)}
+		if flags&server.MemoryMaximum != 0 {
+			doc.Memory = amount
+			if now, err := doc.CurrentMemory.KiB(); err == nil && now > kib {
+				doc.CurrentMemory = amount
+			}
+			return nil
+		}
+		most, err := doc.Memory.KiB()
+		if err == nil && kib > most {
+			return virterr.New(virterr.InvalidArg, "cannot set memory of domain '%s' to %d KiB: its maximum is %d KiB", d.label, kib, most)
+		}
+		doc.CurrentMemory = amount
+		return err
+	})
+}
+
+// balloon asks a guest to give memory back, or to take it again.
+func (e *Engine) balloon(ctx context.Context, d *domain, kib uint64) error {
+	return e.control(ctx, d.uuid, "set the memory of", func(ctx context.Context, d *domain, run *running) error {
+		if kib > run.head.MaxMemKiB {
+			return virterr.New(virterr.InvalidArg, "cannot set memory of domain '%s' to %d KiB: its maximum is %d KiB", d.label, kib, run.head.MaxMemKiB)
+		}
+		return monitorError(d, "set the memory of", run.mon.Execute(ctx, "balloon", map[string]uint64{"value": kib << 10}, nil))
+	})
+}
+
+// SetDomainVCPUs implements server.DomainJobs. It changes the definition; virtual CPUs are not plugged into what runs.
+func (e *Engine) SetDomainVCPUs(ctx context.Context, uuid spec.UUID, count uint32, flags uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	live, _, err := d.affects(flags &^ (server.VCPUMaximum | server.VCPUGuest))
+	if err != nil {
+		return err
+	}
+	if live || flags&server.VCPUGuest != 0 {
+		return virterr.New(virterr.OperationUnsupported, "virtual CPUs of domain '%s' cannot be changed while it runs; use --config", d.label)
+	}
+	if count == 0 {
+		return virterr.New(virterr.InvalidArg, "domain '%s' needs at least one virtual CPU", d.label)
+	}
+	return e.edit(ctx, d, "set the virtual CPUs of", func(doc *spec.Domain) error {
+		n := strconv.FormatUint(uint64(count), 10)
+		if flags&server.VCPUMaximum != 0 {
+			if online, err := doc.OnlineVCPUs(); err != nil || online >= uint(count) {
+				doc.VCPU.Current = ""
+			}
+			doc.VCPU.Value = n
+			return nil
+		}
+		most, err := doc.MaxVCPUs()
+		if err != nil {
+			return err
+		}
+		if uint(count) > most {
+			return virterr.New(virterr.InvalidArg, "requested vcpus is greater than max allowable vcpus for the persistent domain: %d > %d", count, most)
+		}
+		doc.VCPU.Current = n
+		if uint(count) == most {
+			doc.VCPU.Current = ""
+		}
+		return nil
+	})
+}
+
+// AttachDevice implements server.DomainJobs: the device is there at the next start.
+func (e *Engine) AttachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	live, _, err := d.affects(flags)
+	if err != nil {
+		return err
+	}
+	if live {
+		return virterr.New(virterr.OperationUnsupported, "devices cannot be plugged into domain '%s' while it runs; use --config", d.label)
+	}
+	return e.edit(ctx, d, "attach a device to", func(doc *spec.Domain) error {
+		devices, err := spec.ParseDevice([]byte(xml))
+		if err != nil {
+			return documentError(err)
+		}
+		doc.Devices.Append(devices)
+		return nil
+	})
+}
+
+// DetachDevice implements server.DomainJobs.
+func (e *Engine) DetachDevice(context.Context, spec.UUID, string, uint32) error {
+	return virterr.Unsupported("virDomainDetachDeviceFlags")
+}
+
+// UpdateDevice implements server.DomainJobs.
+func (e *Engine) UpdateDevice(context.Context, spec.UUID, string, uint32) error {
+	return virterr.Unsupported("virDomainUpdateDeviceFlags")
+}
+
+// affects says what a change is for: with neither flag what runs, or the definition of what does not.
+func (d *domain) affects(flags uint32) (live, config bool, err error) {
+	v := d.view()
+	live, config = flags&server.AffectLive != 0, flags&server.AffectConfig != 0
+	if !live && !config {
+		live, config = v.run != nil, v.run == nil
+	}
+	if live && v.run == nil {
+		_, err = d.running()
+	}
+	if config && v.def == nil {
+		err = transient(d)
+	}
+	return live, config, err
+}
+
+// edit changes a definition as a document: it is read, changed, checked and completed like one that a client defines.
+func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*spec.Domain) error) error {
+	doc, err := e.definitionOf(d)
+	if err != nil {
+		return err
+	}
+	if err := change(doc); err != nil {
+		return err
+	}
+	doc, err = e.completeDomain(ctx, doc.Format())
+	if err != nil {
+		return virterr.New(virterr.CodeOf(err), "cannot %s domain '%s': %w", what, d.label, err)
+	}
+	_, err = e.define(ctx, doc)
+	return err
+}

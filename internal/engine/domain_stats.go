@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/spec"
+)
+
+// DomainStats implements server.DomainData. The names are those of virConnectGetAllDomainStats.
+func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32) ([]server.Param, error) {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return nil, err
+	}
+	v := d.view()
+	wants := func(group uint32) bool { return groups == 0 || groups&group != 0 }
+	var out []server.Param
+	if wants(server.StatsState) {
+		out = append(out, remote.IntParam("state.state", v.ref.State), remote.IntParam("state.reason", v.ref.Reason))
+	}
+	if v.run == nil {
+		return append(out, e.definedStats(v, wants)...), nil
+	}
+	if wants(server.StatsCpuTotal) {
+		out = append(out, e.cpuStats(v)...)
+	}
+	if wants(server.StatsBalloon) {
+		out = append(out, remote.Uint64Param("balloon.current", v.run.balloonKiB.Load()), remote.Uint64Param("balloon.maximum", v.run.head.MaxMemKiB))
+		if use, err := e.k.ProcStat(v.run.rec.PID); err == nil {
+			out = append(out, remote.Uint64Param("balloon.rss", use.RSS>>10))
+		}
+	}
+	if wants(server.StatsVcpu) {
+		out = append(out, remote.UintParam("vcpu.current", uint32(v.run.head.VCPUs)), remote.UintParam("vcpu.maximum", uint32(v.run.head.MaxVCPUs)))
+	}
+	if wants(server.StatsInterface) {
+		out = append(out, e.interfaceStats(v)...)
+	}
+	if wants(server.StatsBlock) {
+		blocks, err := e.blockStats(ctx, d, v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, blocks...)
+	}
+	return out, nil
+}
+
+// definedStats are the figures of a domain that does not run.
+func (e *Engine) definedStats(v *view, wants func(uint32) bool) []server.Param {
+	if v.def == nil {
+		return nil
+	}
+	var out []server.Param
+	h := v.def.head
+	if wants(server.StatsBalloon) {
+		out = append(out, remote.Uint64Param("balloon.current", h.MemKiB), remote.Uint64Param("balloon.maximum", h.MaxMemKiB))
+	}
+	if wants(server.StatsVcpu) {
+		out = append(out, remote.UintParam("vcpu.current", uint32(h.VCPUs)), remote.UintParam("vcpu.maximum", uint32(h.MaxVCPUs)))
+	}
+	return out
+}
+
+func (e *Engine) cpuStats(v *view) []server.Param {
+	use, err := e.k.ProcStat(v.run.rec.PID)
+	if err != nil { // it has just ended
+		return nil
+	}
+	return []server.Param{
+		remote.Uint64Param("cpu.time", uint64(use.User+use.System)),
+		remote.Uint64Param("cpu.user", uint64(use.User)),
+		remote.Uint64Param("cpu.system", uint64(use.System)),
+	}
+}
+
+func (e *Engine) interfaceStats(v *view) []server.Param {
+	out := []server.Param{remote.UintParam("net.count", uint32(len(v.run.rec.Ports)))}
+	for i, p := range v.run.rec.Ports {
+		s, err := e.guestSide(p.Name)
+		if err != nil { // its link has just gone
+			continue
+		}
+		prefix := fmt.Sprintf("net.%d.", i)
+		out = append(out, remote.StringParam(prefix+"name", p.Name))
+		for _, f := range []struct {
+			name  string
+			value int64
+		}{
+			{"rx.bytes", s.RxBytes}, {"rx.pkts", s.RxPackets}, {"rx.errs", s.RxErrors}, {"rx.drop", s.RxDrops},
+			{"tx.bytes", s.TxBytes}, {"tx.pkts", s.TxPackets}, {"tx.errs", s.TxErrors}, {"tx.drop", s.TxDrops},
+		} {
+			out = append(out, remote.Uint64Param(prefix+f.name, uint64(f.value)))
+		}
+	}
+	return out
+}
+
+// guestSide reads a link's counters and turns them round: what the host sends, the guest receives.
+func (e *Engine) guestSide(link string) (server.InterfaceStats, error) {
+	s, err := e.k.LinkStats(link)
+	if err != nil {
+		return server.InterfaceStats{}, err
+	}
+	return server.InterfaceStats{
+		RxBytes: int64(s.TxBytes), RxPackets: int64(s.TxPackets), RxErrors: int64(s.TxErrors), RxDrops: int64(s.TxDropped),
+		TxBytes: int64(s.RxBytes), TxPackets: int64(s.RxPackets), TxErrors: int64(s.RxErrors), TxDrops: int64(s.RxDropped),
+	}, nil
+}
+
+// InterfaceStats implements server.DomainData. The device is a link's name or a MAC.
+func (e *Engine) InterfaceStats(_ context.Context, uuid spec.UUID, device string) (server.InterfaceStats, error) {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return server.InterfaceStats{}, err
+	}
+	run, err := d.running()
+	if err != nil {
+		return server.InterfaceStats{}, err
+	}
+	for _, p := range run.rec.Ports {
+		if p.Name == device || run.doc.Devices.Interfaces[p.NIC].MAC.Address == device {
+			return e.guestSide(p.Name)
+		}
+	}
+	return server.InterfaceStats{}, virterr.New(virterr.InvalidArg, "domain '%s' has no interface '%s'", d.label, device)
+}
+
+// MemoryStats implements server.DomainData.
+func (e *Engine) MemoryStats(ctx context.Context, uuid spec.UUID) ([]server.MemoryStat, error) {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return nil, err
+	}
+	run, err := d.running()
+	if err != nil {
+		return nil, err
+	}
+	out := []server.MemoryStat{{Tag: server.MemoryStatActualBalloon, Value: run.balloonKiB.Load()}}
+	if use, err := e.k.ProcStat(run.rec.PID); err == nil {
+		out = append(out, server.MemoryStat{Tag: server.MemoryStatRss, Value: use.RSS >> 10})
+	}
+	return append(out, e.balloonStats(ctx, run)...), nil
+}
+
+// balloonStats are what the guest's balloon driver reports, where the document asks for a period.
+func (e *Engine) balloonStats(ctx context.Context, run *running) []server.MemoryStat {
+	var reply struct {
+		Stats      map[string]int64 `json:"stats"`
+		LastUpdate int64            `json:"last-update"`
+	}
+	args := map[string]string{"path": "/machine/peripheral/balloon0", "property": "guest-stats"}
+	if err := run.mon.Execute(ctx, "qom-get", args, &reply); err != nil || reply.LastUpdate == 0 {
+		return nil // no balloon, or nothing reported yet
+	}
+	var out []server.MemoryStat
+	for _, f := range []struct {
+		name string
+		tag  int32
+		unit int64
+	}{
+		{"stat-swap-in", server.MemoryStatSwapIn, 1024}, {"stat-swap-out", server.MemoryStatSwapOut, 1024},
+		{"stat-major-faults", server.MemoryStatMajorFault, 1}, {"stat-minor-faults", server.MemoryStatMinorFault, 1},
+		{"stat-free-memory", server.MemoryStatUnused, 1024}, {"stat-total-memory", server.MemoryStatAvailable, 1024},
+		{"stat-available-memory", server.MemoryStatUsable, 1024}, {"stat-disk-caches", server.MemoryStatDiskCaches, 1024},
+	} {
+		if v, ok := reply.Stats[f.name]; ok && v >= 0 { // -1: the guest does not say
+			out = append(out, server.MemoryStat{Tag: f.tag, Value: uint64(v / f.unit)})
+		}
+	}
+	return append(out, server.MemoryStat{Tag: server.MemoryStatLastUpdate, Value: uint64(reply.LastUpdate)})
+}

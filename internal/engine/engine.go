@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"taproom/internal/api/server"
+	"taproom/internal/engine/store"
+	"taproom/internal/host"
+	"taproom/internal/network/alloc"
+	"taproom/internal/spec"
+)
+
+// Config is what an Engine needs from outside.
+type Config struct {
+	Kernel   *host.Kernel
+	Paths    Paths
+	Root     string
+	Log      *slog.Logger
+	Emulator string // the QEMU of documents that name none
+	Launch   string // taproom-launch
+	Vnet     string // taproom-vnet
+
+	UIDFirst, UIDLast uint32 // running guests and the DHCP helper get one each
+	VNCFirst, VNCLast uint16
+	Identity          Identity
+}
+
+// Engine keeps the guests and networks of one host. It implements server.Backend.
+type Engine struct {
+	cfg   Config
+	k     *host.Kernel
+	log   *slog.Logger
+	paths Paths
+
+	domains     *registry[*domain]
+	networks    *registry[*network]
+	definitions *store.Store[definition] // of domains
+	netDefs     *store.Store[definition]
+	records     *store.Store[record]
+	actives     *store.Store[activeNetwork]
+	sysctls     sysctlLog
+
+	names   *alloc.Names // of taps
+	bridges *alloc.Names
+	ports   *alloc.Ports // of displays
+	uids    *alloc.IDs
+	nextID  atomic.Int32
+
+	*hub
+	*facts
+	*fabric
+
+	cgroup  string // where guests' cgroups hang
+	problem problems
+	work    sync.WaitGroup // goroutines that belong to the engine
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+var _ server.Backend = (*Engine)(nil)
+
+// New takes over what an earlier daemon left, whole or half-made, and starts what should start by itself. ctx bounds
+// taking over; the engine lives until Close.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	e := &Engine{
+		cfg: cfg, k: cfg.Kernel, log: cfg.Log, paths: cfg.Paths,
+		domains: newRegistry[*domain](), networks: newRegistry[*network](),
+		hub: newHub(),
+	}
+	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, step := range []func(context.Context) error{
+		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.autostart,
+	} {
+		if err := step(ctx); err != nil {
+			e.Close()
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Close lets go of everything. Guests and networks stay as they are.
+func (e *Engine) Close() {
+	e.cancel()
+	for _, d := range e.domains.all() {
+		if run := d.view().run; run != nil {
+			run.letGo()
+		}
+	}
+	e.work.Wait()
+	e.closeFabric()
+	if e.cgroup != "" {
+		_ = e.k.Remove(e.cgroup) // stays while a guest is in it
+	}
+}
+
+// openPlaces makes the directories and opens what is written in them.
+func (e *Engine) openPlaces(context.Context) (err error) {
+	for _, dir := range []string{e.paths.Guests(), e.paths.Leases(), e.paths.Logs(), e.paths.Cache} {
+		if err := e.k.Mkdir(dir, 0o711); err != nil {
+			return err
+		}
+	}
+	if e.definitions, err = store.Open[definition](e.k, e.paths.Domains(), true); err != nil {
+		return err
+	}
+	if e.netDefs, err = store.Open[definition](e.k, e.paths.Networks(), true); err != nil {
+		return err
+	}
+	if e.records, err = store.Open[record](e.k, e.paths.Records(), false); err != nil {
+		return err
+	}
+	if e.actives, err = store.Open[activeNetwork](e.k, e.paths.ActiveNetworks(), false); err != nil {
+		return err
+	}
+	if e.sysctls.Store, err = store.Open[changedSysctl](e.k, e.paths.Sysctls(), true); err != nil {
+		return err
+	}
+	root, err := e.k.CgroupRoot()
+	if err != nil {
+		return fmt.Errorf("guests need a cgroup each: %w", err)
+	}
+	e.cgroup = filepath.Join(root, e.cfg.Identity.Slice)
+	return e.k.MakeCgroup(e.cgroup)
+}
+
+// openAllocators prepares what hands out names and numbers.
+func (e *Engine) openAllocators(context.Context) (err error) {
+	if e.names, err = alloc.NewNames(tapTemplate); err != nil {
+		return err
+	}
+	if e.bridges, err = alloc.NewNames(bridgeTemplate); err != nil {
+		return err
+	}
+	if e.ports, err = alloc.NewPorts(e.k, e.cfg.VNCFirst, e.cfg.VNCLast); err != nil {
+		return err
+	}
+	e.uids, err = alloc.NewIDs(e.cfg.UIDFirst, e.cfg.UIDLast)
+	return err
+}
+
+// loadDefinitions reads what is defined. Damaged files are set aside and stay in the list of problems.
+func (e *Engine) loadDefinitions(context.Context) error {
+	items, damaged, err := e.definitions.Load()
+	if err != nil {
+		return err
+	}
+	e.problem.damaged(e.log, damaged)
+	for _, i := range items {
+		if h, ok := e.domains.add(newDomain(i.Head.UUID, i.Head.Name, &defined{head: i.Head, xml: i.Doc})); !ok {
+			e.problem.add(e.log, fmt.Sprintf("domain '%s' is defined twice: %s and %s; the second is left alone", h.label, h.uuid, i.Head.UUID))
+		}
+	}
+	items, damaged, err = e.netDefs.Load()
+	if err != nil {
+		return err
+	}
+	e.problem.damaged(e.log, damaged)
+	for _, i := range items {
+		if h, ok := e.networks.add(newNetwork(i.Head.UUID, i.Head.Name, &defined{head: i.Head, xml: i.Doc})); !ok {
+			e.problem.add(e.log, fmt.Sprintf("network '%s' is defined twice: %s and %s; the second is left alone", h.label, h.uuid, i.Head.UUID))
+		}
+	}
+	return nil
+}
+
+// document returns the parsed definition of a domain, or what it was started from.
+func (e *Engine) document(d *domain) (*spec.Domain, error) {
+	v := d.view()
+	switch {
+	case v.run != nil:
+		return v.run.doc, nil
+	case v.def == nil:
+		return nil, transient(d)
+	}
+	doc, err := spec.ParseDomain(v.def.xml)
+	if err != nil {
+		return nil, fmt.Errorf("read the definition of domain '%s' back: %w", d.label, err)
+	}
+	return doc, nil
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"taproom/internal/host/nft"
+	"taproom/internal/network/dhcp"
+	"taproom/internal/network/firewall"
+	"taproom/internal/network/state"
+)
+
+const (
+	tapTemplate    = "vnet%d"
+	bridgeTemplate = "virbr%d"
+)
+
+// fabric is the host side of networks: what carries a plan out.
+type fabric struct {
+	nft  *nft.Conn
+	fw   state.FirewallBackend // requests that arrive together share a transaction
+	dhcp *dhcpService
+	// idle orders "the last network went" against "a network comes", for the helper process.
+	idle sync.RWMutex
+}
+
+// openFabric connects to the firewall and prepares the DHCP helper.
+func (e *Engine) openFabric(context.Context) error {
+	conn, err := nft.Open(e.k)
+	if err != nil {
+		return fmt.Errorf("open the firewall: %w", err)
+	}
+	e.fabric = &fabric{nft: conn, fw: firewall.NewGroup(firewall.New(conn, e.cfg.Identity.Table))}
+	uid, err := e.uids.Take()
+	if err != nil {
+		return err
+	}
+	e.dhcp = &dhcpService{
+		options: dhcp.HelperOptions{
+			Kernel: e.k, Program: e.cfg.Vnet, Dir: e.paths.Helper(), LeaseDir: e.paths.Leases(),
+			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid),
+		},
+		lost: e.helperLost,
+	}
+	return nil
+}
+
+func (e *Engine) closeFabric() {
+	if e.fabric == nil {
+		return
+	}
+	e.dhcp.close()
+	e.nft.Close()
+}
+
+// env is what a plan is made for and carried out on. Each has its own taps.
+func (e *Engine) env() *state.Env {
+	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, DHCP: e.dhcp}
+}
+
+// converge makes what the scope names on the host be as want says. The taps it made are in the Env; when it fails they
+// are closed, and with them gone.
+func (e *Engine) converge(ctx context.Context, want state.State, scope state.Scope) (*state.Env, error) {
+	env := e.env()
+	plan, err := planFor(ctx, env, want, scope)
+	if err == nil {
+		e.writeDown(plan)
+		err = plan.Apply(ctx, env)
+	}
+	if err != nil {
+		return nil, errors.Join(err, env.CloseTaps())
+	}
+	return env, nil
+}
+
+func planFor(ctx context.Context, env *state.Env, want state.State, scope state.Scope) (state.Plan, error) {
+	got, err := state.Observe(ctx, env, scope)
+	if err != nil {
+		return nil, err
+	}
+	return state.Diff(env, got, want)
+}
+
+// writeDown keeps the settings of the machine that a plan changes, with their old values: they carry no label. Those of
+// links go with the links.
+func (e *Engine) writeDown(plan state.Plan) {
+	for _, s := range plan {
+		if set, ok := s.(state.SetSysctl); ok && set.Old != set.Value && !strings.Contains(set.Path, "/conf/") {
+			e.sysctls.put(e, set)
+		}
+	}
+}
+
+// helperLost serves every network again after the DHCP helper ended.
+func (e *Engine) helperLost() {
+	e.work.Go(func() {
+		e.log.Warn("the DHCP helper ended; starting it again")
+		want := state.State{DHCP: map[string]state.Service{}}
+		for _, n := range e.networks.all() {
+			v := n.view()
+			if v.live == nil {
+				continue
+			}
+			s, err := e.compileNetwork(v.live)
+			if err != nil {
+				continue // it was compiled when it was started
+			}
+			want = want.Merge(state.State{DHCP: s.DHCP, Bridges: s.Bridges})
+		}
+		if _, err := e.converge(e.ctx, want, want.Scope()); err != nil && e.ctx.Err() == nil {
+			e.problem.add(e.log, "the DHCP helper cannot be started again: "+err.Error())
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"taproom/internal/api/server"
+	"taproom/internal/qemu/qmp"
+)
+
+// watch reads what a guest's QEMU tells until it is gone. There is one for every running guest; the engine waits for it.
+func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
+	for {
+		select {
+		case ev, ok := <-run.mon.Events():
+			if !ok {
+				e.lost(ctx, d, run)
+				return
+			}
+			if handle := guestEvents[ev.Name]; handle != nil {
+				handle(e, ctx, d, run, ev)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// guestEvents are the events of QEMU (qapi/run-state.json and its siblings) that mean something here.
+var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, qmp.Event){
+	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, _ qmp.Event) {
+		if !run.settling.Load() {
+			e.paused(d, server.PausedUnknown, server.EventSuspendedPaused)
+		}
+	},
+	"RESUME": func(e *Engine, _ context.Context, d *domain, run *running, _ qmp.Event) {
+		if !run.settling.Load() {
+			e.resumed(d)
+		}
+	},
+	"RESET": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
+		var data struct {
+			Guest bool `json:"guest"`
+		}
+		if json.Unmarshal(ev.Data, &data) == nil && data.Guest {
+			e.publish(server.DomainReboot{Domain: d.view().ref})
+		}
+	},
+	"SHUTDOWN":       (*Engine).onShutdown,
+	"GUEST_PANICKED": (*Engine).onPanic,
+	"BALLOON_CHANGE": func(_ *Engine, _ context.Context, _ *domain, run *running, ev qmp.Event) {
+		var data struct {
+			Actual uint64 `json:"actual"`
+		}
+		if json.Unmarshal(ev.Data, &data) == nil {
+			run.balloonKiB.Store(data.Actual >> 10)
+		}
+	},
+	"WATCHDOG":       (*Engine).onWatchdog,
+	"BLOCK_IO_ERROR": (*Engine).onIOError,
+	"DEVICE_DELETED": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
+		var data struct {
+			Device string `json:"device"`
+		}
+		if json.Unmarshal(ev.Data, &data) == nil && data.Device != "" {
+			e.publish(server.DomainDeviceRemoved{Domain: d.view().ref, Alias: data.Device})
+		}
+	},
+}
+
+// onShutdown is a guest that powered itself off, or was reset where a reboot is to end it. QEMU stays, stopped
+// (-no-shutdown), so this is found out as well by a daemon that was not there when it happened.
+func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp.Event) {
+	var data struct {
+		Guest  bool   `json:"guest"`
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(ev.Data, &data) // without a reason it is a power-off
+	if data.Reason == "host-signal" || data.Reason == "host-qmp-quit" {
+		return // somebody is ending QEMU itself; its exit tells the rest
+	}
+	action := run.doc.OnPoweroff
+	switch {
+	case data.Reason == "guest-reset":
+		action = run.doc.OnReboot
+	case data.Reason == "guest-panic":
+		return // GUEST_PANICKED comes too, and decides
+	case run.rebooting.Swap(false):
+		action = "restart"
+	}
+	v, _ := d.setState(server.DomainShutdown, server.ShutdownUser)
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventShutdown, Detail: shutdownDetail(data.Guest)})
+	e.afterEnd(ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
+}
+
+func shutdownDetail(guest bool) int32 {
+	if guest {
+		return server.EventShutdownGuest
+	}
+	return server.EventShutdownHost
+}
+
+// onPanic is a guest whose kernel gave up and said so through a panic device.
+func (e *Engine) onPanic(ctx context.Context, d *domain, run *running, _ qmp.Event) {
+	v, _ := d.setState(server.DomainCrashed, server.CrashedPanicked)
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventCrashed, Detail: server.EventCrashedPanicked})
+	e.afterEnd(ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
+}
+
+// afterEnd does what the document says should follow. It runs as a job of its own, so that the guest's other events are
+// still read meanwhile.
+func (e *Engine) afterEnd(ctx context.Context, d *domain, run *running, action string, reason, detail int32) {
+	e.work.Go(func() {
+		j, err := d.slot.Begin(ctx, "follow the end of domain '"+d.label+"'")
+		if err != nil {
+			return // the daemon is ending: the next one reads the state again
+		}
+		defer j.End()
+		if d.view().run != run {
+			return // it was destroyed meanwhile
+		}
+		switch action {
+		case "restart", "rename-restart":
+			err = e.restart(j.Context(), d, run)
+		case "preserve":
+		default: // destroy, coredump-destroy
+			err = e.stop(context.WithoutCancel(j.Context()), d, run, reason, detail)
+		}
+		if err != nil {
+			e.log.Error("domain ended and what should follow failed", "domain", d.label, "action", action, "error", err)
+		}
+	})
+}
+
+// restart boots a guest that ended again, in the QEMU it has.
+func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
+	err := run.mon.ExecuteBatch(ctx, []qmp.Command{{Name: "system_reset"}, {Name: "cont"}})
+	if err != nil {
+		return monitorError(d, "restart", err)
+	}
+	e.resumed(d)
+	return nil
+}
+
+// onWatchdog passes on that a guest's watchdog fired.
+func (e *Engine) onWatchdog(_ context.Context, d *domain, _ *running, ev qmp.Event) {
+	var data struct {
+		Action string `json:"action"`
+	}
+	_ = json.Unmarshal(ev.Data, &data)
+	// virDomainEventWatchdogAction
+	actions := map[string]int32{"none": 0, "pause": 1, "reset": 2, "poweroff": 3, "shutdown": 4, "debug": 5, "inject-nmi": 6}
+	e.publish(server.DomainWatchdog{Domain: d.view().ref, Action: actions[data.Action]})
+	if data.Action == "pause" {
+		e.paused(d, server.PausedWatchdog, server.EventSuspendedWatchdog)
+	}
+}
+
+// onIOError passes on that a disk failed; with werror=stop the guest now stands still.
+func (e *Engine) onIOError(_ context.Context, d *domain, _ *running, ev qmp.Event) {
+	var data struct {
+		Device string `json:"device"`
+		Node   string `json:"node-name"`
+		QOM    string `json:"qom-path"`
+		Action string `json:"action"`
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(ev.Data, &data)
+	actions := map[string]int32{"ignore": 0, "stop": 1, "report": 2} // virDomainEventIOErrorAction: none, pause, report
+	e.publish(server.DomainIOError{
+		Domain: d.view().ref, Path: data.Node, Alias: data.Device, Action: actions[data.Action], Reason: data.Reason,
+	})
+	if data.Action == "stop" {
+		e.paused(d, server.PausedIoerror, server.EventSuspendedIoerror)
+	}
+}
+
+// lost is a monitor that fell silent: QEMU ended, or was ended, or stopped talking sense.
+func (e *Engine) lost(ctx context.Context, d *domain, run *running) {
+	e.work.Go(func() {
+		j, err := d.slot.Begin(ctx, "clean up after domain '"+d.label+"'")
+		if err != nil {
+			return
+		}
+		defer j.End()
+		if d.view().run != run {
+			return // whoever ended it cleaned up
+		}
+		e.log.Warn("QEMU is gone", "domain", d.label, "reason", run.mon.Err(), "said", run.lastWords())
+		if err := e.stop(context.WithoutCancel(ctx), d, run, server.ShutoffCrashed, server.EventStoppedFailed); err != nil {
+			e.log.Error("clean up after domain", "domain", d.label, "error", err)
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/guest"
+)
+
+// errNotAFile is what an image is that is a directory, a device without type='block', or another oddity.
+var errNotAFile = errors.New("is not a regular file; name an image file, or a block device with type='block'")
+
+// open opens everything that QEMU inherits. What is opened here needs no permission of the guest's user.
+func (s *starting) open(ctx context.Context) error {
+	s.files = map[string]*os.File{}
+	dir := s.e.places(s.d).dir
+	// Its user walks through; only root sees what is in it.
+	if err := s.e.k.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	if err := s.e.k.MakeCgroup(s.running.rec.Cgroup); err != nil {
+		return err
+	}
+	for _, n := range s.compiled.Needs {
+		f, err := s.openNeed(ctx, n)
+		if err != nil {
+			return n.Error(s.d.label, explain(err))
+		}
+		if f != nil {
+			s.files[n.Name] = f
+		}
+	}
+	return nil
+}
+
+// explain drops the operation and the path that a PathError repeats.
+func explain(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// openNeed opens one file. It opens first and looks afterwards, at what it holds.
+func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error) {
+	k := s.e.k
+	switch n.Access {
+	case guest.Check:
+		f, err := k.OpenFile(n.Path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(s.regular(n, f), f.Close())
+	case guest.ReadOnly, guest.ReadWrite:
+		flags := os.O_RDONLY
+		if n.Access == guest.ReadWrite {
+			flags = os.O_RDWR
+		}
+		return s.openImage(n, flags)
+	case guest.WriteOnly:
+		return k.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	case guest.Append:
+		return k.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	case guest.Listen:
+		if err := k.Mkdir(filepath.Dir(n.Path), 0o711); err != nil {
+			return nil, err
+		}
+		return k.ListenUnix(n.Path, 0o600)
+	case guest.Dial:
+		return s.dial(ctx, n.Path)
+	case guest.TapQueue:
+		return s.tapQueue(n)
+	case guest.VHostNet:
+		return k.OpenFile("/dev/vhost-net", os.O_RDWR, 0)
+	}
+	return nil, fmt.Errorf("access %d is not known", n.Access)
+}
+
+// openImage opens a disk without waiting for what is behind it (a FIFO), and refuses what is no disk.
+func (s *starting) openImage(n guest.Need, flags int) (*os.File, error) {
+	f, err := s.e.k.OpenFile(n.Path, flags|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.regular(n, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if n.Image && n.Format != "" {
+		if err := guest.CheckImage(f, n); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
+}
+
+func (s *starting) regular(n guest.Need, f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode := st.Mode()
+	switch {
+	case n.Block && mode&os.ModeDevice != 0 && mode&os.ModeCharDevice == 0:
+		return nil
+	case n.Block:
+		return errors.New("is not a block device; use type='file' for an image file")
+	case !mode.IsRegular() && (n.Image || mode.IsDir()):
+		return errNotAFile
+	}
+	return nil
+}
+
+// dial connects to a socket that somebody else serves.
+func (s *starting) dial(ctx context.Context, path string) (*os.File, error) {
+	c, err := s.e.k.DialUnix(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	filer, ok := c.(interface{ File() (*os.File, error) })
+	if !ok {
+		return nil, fmt.Errorf("connection to %s has no descriptor", path)
+	}
+	return filer.File()
+}
+
+// tapQueue takes a queue of a tap that was just made.
+func (s *starting) tapQueue(n guest.Need) (*os.File, error) {
+	tap := s.env.Taps[n.Path]
+	if tap == nil || len(tap.Files) == 0 {
+		return nil, fmt.Errorf("tap %s has no queue left", n.Path)
+	}
+	f := tap.Files[0]
+	tap.Files = tap.Files[1:]
+	return f, nil
+}

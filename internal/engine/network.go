@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"taproom/internal/api/server"
+	"taproom/internal/engine/job"
+	"taproom/internal/spec"
+)
+
+// network is one virtual network, active or not. As with domains, readers take its view and writers hold the slot.
+type network struct {
+	uuid  spec.UUID
+	label string
+	slot  job.Slot
+	mu    sync.Mutex
+	seen  atomic.Pointer[netView]
+}
+
+// netView is what is true of a network at one moment.
+type netView struct {
+	ref  server.Network
+	def  *defined      // nil for a transient network
+	live *spec.Network // nil when inactive
+}
+
+// exists reports whether there is anything to show.
+func (v *netView) exists() bool { return v.def != nil || v.live != nil }
+
+func (n *network) id() spec.UUID  { return n.uuid }
+func (n *network) name() string   { return n.label }
+func (n *network) view() *netView { return n.seen.Load() }
+
+func (n *network) update(change func(v *netView)) *netView {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := *n.seen.Load()
+	change(&v)
+	n.seen.Store(&v)
+	return &v
+}
+
+// newNetwork returns an inactive network.
+func newNetwork(uuid spec.UUID, name string, def *defined) *network {
+	n := &network{uuid: uuid, label: name}
+	v := &netView{ref: server.Network{Name: name, UUID: uuid, Persistent: def != nil}, def: def}
+	if def != nil {
+		v.ref.Autostart, v.ref.Bridge = def.head.Autostart, def.head.Bridge
+	}
+	n.seen.Store(v)
+	return n
+}

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"taproom/internal/api/own"
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/engine/store"
+	"taproom/internal/host"
+	"taproom/internal/network/state"
+	"taproom/internal/network/vnet"
+	"taproom/internal/spec"
+)
+
+// StartNetwork implements server.Networks.
+func (e *Engine) StartNetwork(ctx context.Context, uuid spec.UUID) error {
+	n, err := e.network(uuid)
+	if err != nil {
+		return err
+	}
+	def := n.view().def
+	if def == nil {
+		return virterr.New(virterr.OperationInvalid, "network '%s' is transient and active already", n.label)
+	}
+	doc, err := spec.ParseNetwork(def.xml)
+	if err != nil {
+		return err
+	}
+	return e.activate(ctx, n, doc)
+}
+
+// CreateNetwork implements server.Networks: a network without a definition.
+func (e *Engine) CreateNetwork(ctx context.Context, xml string, _ uint32) (server.Network, error) {
+	doc, err := e.completeNetwork([]byte(xml))
+	if err != nil {
+		return server.Network{}, err
+	}
+	n, isNew, err := e.claimNetwork(doc)
+	if err != nil {
+		return server.Network{}, err
+	}
+	if err := e.activate(ctx, n, doc); err != nil {
+		if isNew && !n.view().exists() {
+			e.forgetNetwork(ctx, n)
+		}
+		return server.Network{}, err
+	}
+	return n.view().ref, nil
+}
+
+// activate makes a network exist on the host. It is written down first: a daemon that dies on the way finishes it.
+func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) error {
+	j, err := n.slot.Begin(ctx, "start network '"+n.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	if n.view().live != nil {
+		return virterr.New(virterr.OperationInvalid, "network is already active: '%s'", n.label)
+	}
+	e.idle.RLock()
+	defer e.idle.RUnlock()
+	if err := e.bring(j.Context(), n, doc); err != nil {
+		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
+	}
+	v := n.update(func(v *netView) { v.live, v.ref.Active, v.ref.Bridge = doc, true, doc.Bridge.Name })
+	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
+	return nil
+}
+
+// bring applies a network's desired state, or goes back to none.
+func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network) error {
+	want, err := e.compileNetwork(doc)
+	if err != nil {
+		return err
+	}
+	if err := e.subnetIsFree(n, doc); err != nil {
+		return err
+	}
+	head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
+	if err := e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()}); err != nil {
+		return err
+	}
+	want = want.Merge(state.State{Ports: e.portsOn(n.label)})
+	_, err = e.converge(ctx, want, want.Scope())
+	if err == nil {
+		return nil
+	}
+	// The same difference leads back. The guests' taps stay: they hang on no bridge until the network starts.
+	back := context.WithoutCancel(ctx)
+	_, uerr := e.converge(back, state.State{}, withoutPorts(want).Scope())
+	return errors.Join(err, uerr, e.actives.Delete(n.uuid.String()))
+}
+
+func withoutPorts(s state.State) state.State {
+	s.Ports = nil
+	s.Sysctls = nil
+	return s
+}
+
+// compileNetwork is what a network's document means for the host.
+func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
+	s, err := vnet.Compile(doc)
+	if err != nil {
+		return state.State{}, documentError(err)
+	}
+	return s, nil
+}
+
+// subnetIsFree refuses a network whose addresses are reachable some other way already.
+func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
+	routes, err := e.k.Routes()
+	if err != nil && !errors.Is(err, host.ErrPartial) {
+		return err
+	}
+	var own []int
+	if l, err := e.k.LinkByName(doc.Bridge.Name); err == nil && l.Alias == state.Alias(n.uuid.String()) {
+		own = append(own, l.Index) // left by an attempt that ended half-way
+	}
+	return vnet.Collision(doc, routes, own...)
+}
+
+// DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.
+func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
+	n, err := e.network(uuid)
+	if err != nil {
+		return err
+	}
+	j, err := n.slot.Begin(ctx, "stop network '"+n.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	v := n.view()
+	if v.live == nil {
+		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
+	}
+	if err := e.take(context.WithoutCancel(j.Context()), n, v.live); err != nil {
+		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w", n.label, err)
+	}
+	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
+	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStopped})
+	if v.def == nil {
+		e.forgetNetwork(ctx, n)
+	}
+	return e.helperIfIdle(ctx)
+}
+
+// take removes an active network from the host. What it was is put back when that fails.
+func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error {
+	have, err := e.compileNetwork(live)
+	if err != nil {
+		return err
+	}
+	if err := e.actives.Delete(n.uuid.String()); err != nil {
+		return err
+	}
+	_, err = e.converge(ctx, state.State{}, withoutPorts(have).Scope())
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, e.bring(ctx, n, live))
+}
+
+// helperIfIdle ends the DHCP helper when nothing needs it.
+func (e *Engine) helperIfIdle(ctx context.Context) error {
+	e.idle.Lock()
+	defer e.idle.Unlock()
+	for _, n := range e.networks.all() {
+		if n.view().live != nil {
+			return nil
+		}
+	}
+	if err := e.dhcp.stopIfIdle(ctx); err != nil {
+		e.problem.add(e.log, err.Error())
+	}
+	return nil
+}
+
+// changeNetwork makes an active network be as its definition says, in place: the plan is the difference, so guests stay.
+func (e *Engine) changeNetwork(ctx context.Context, uuid spec.UUID) error {
+	n, err := e.network(uuid)
+	if err != nil {
+		return err
+	}
+	v := n.view()
+	if v.live == nil || v.def == nil {
+		return nil
+	}
+	doc, err := spec.ParseNetwork(v.def.xml)
+	if err != nil {
+		return err
+	}
+	return e.changeTo(ctx, n, doc)
+}
+
+// changeTo makes an active network be as a document says.
+func (e *Engine) changeTo(ctx context.Context, n *network, doc *spec.Network) error {
+	j, err := n.slot.Begin(ctx, "change network '"+n.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	v := n.view()
+	if v.live == nil {
+		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
+	}
+	if err := e.change(j.Context(), n, v.live, doc); err != nil {
+		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w", n.label, err)
+	}
+	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })
+	return nil
+}
+
+// change goes from one document to another, and back when that fails.
+func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network) error {
+	have, err := e.compileNetwork(from)
+	if err != nil {
+		return err
+	}
+	want, err := e.compileNetwork(to)
+	if err != nil {
+		return err
+	}
+	ports := state.State{Ports: e.portsOn(n.label)}
+	put := func(doc *spec.Network) error {
+		head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
+		return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
+	}
+	if err := put(to); err != nil {
+		return err
+	}
+	if _, err = e.converge(ctx, want.Merge(ports), have.Scope(want, ports)); err == nil {
+		return nil
+	}
+	_, uerr := e.converge(context.WithoutCancel(ctx), have.Merge(ports), have.Scope(want, ports))
+	return errors.Join(err, uerr, put(from))
+}
+
+// planNetwork is what starting (or stopping) a network would do, as commands.
+func (e *Engine) planNetwork(ctx context.Context, doc *spec.Network, up bool) ([]own.Step, error) {
+	s, err := e.compileNetwork(doc)
+	if err != nil {
+		return nil, err
+	}
+	want := s
+	if !up {
+		want, s = state.State{}, withoutPorts(s)
+	}
+	plan, err := planFor(ctx, e.env(), want, s.Scope())
+	if err != nil {
+		return nil, virterr.New(virterr.OperationFailed, "cannot plan network '%s': %w", doc.Name, err)
+	}
+	return planSteps("network "+doc.Name, plan), nil
+}
+
+func planSteps(object string, plan state.Plan) []own.Step {
+	commands := make([]string, len(plan))
+	for i, s := range plan {
+		commands[i] = s.String()
+	}
+	return steps(object, commands)
+}

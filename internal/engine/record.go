@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"taproom/internal/spec"
+)
+
+// definition is what is kept on disk of a domain or network that outlives the machine's boot: enough to answer lists
+// without parsing the document.
+type definition struct {
+	Name      string    `json:"name"`
+	UUID      spec.UUID `json:"uuid"`
+	Autostart bool      `json:"autostart,omitempty"`
+	MaxMemKiB uint64    `json:"max_mem_kib,omitempty"`
+	MemKiB    uint64    `json:"mem_kib,omitempty"`
+	VCPUs     uint16    `json:"vcpus,omitempty"`
+	MaxVCPUs  uint16    `json:"max_vcpus,omitempty"`
+	Bridge    string    `json:"bridge,omitempty"`
+}
+
+// phase is how far a guest got. A daemon that starts and finds a guest in phase starting takes it back, unless its
+// processors already run.
+type phase string
+
+const (
+	phaseStarting phase = "starting"
+	phaseRunning  phase = "running"
+)
+
+// record is what is written down of a guest before anything is made for it, so that whoever reads it later finds all of
+// it: names, numbers, places. It lives in the run directory and ends with the boot.
+type record struct {
+	Name     string            `json:"name"`
+	UUID     spec.UUID         `json:"uuid"`
+	ID       int32             `json:"id"`
+	Phase    phase             `json:"phase"`
+	Emulator string            `json:"emulator"`
+	Accel    string            `json:"accel"`
+	UID      uint32            `json:"uid"`
+	Cgroup   string            `json:"cgroup"`
+	VNCPort  uint16            `json:"vnc_port,omitempty"`
+	NICs     int               `json:"nics"` // of the document, with and without a port
+	Ports    []port            `json:"ports,omitempty"`
+	PID      int               `json:"pid,omitempty"`
+	PIDStart uint64            `json:"pid_start,omitempty"`
+	PTYs     map[string]string `json:"ptys,omitempty"`   // by alias
+	Paused   bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
+	Tainted  []string          `json:"tainted,omitempty"`
+}
+
+// port is one NIC of a guest on a link of the host.
+type port struct {
+	NIC     int    `json:"nic"` // index among the document's interfaces
+	Name    string `json:"name"`
+	MAC     string `json:"mac"` // the host side's
+	Bridge  string `json:"bridge"`
+	Network string `json:"network,omitempty"` // name of the network, "" when plugged into a bridge
+	MTU     int    `json:"mtu,omitempty"`
+	ID      string `json:"id"` // libvirt's port UUID
+}
+
+// activeNetwork is what is written down of a network that should be up.
+type activeNetwork struct {
+	Name       string    `json:"name"`
+	UUID       spec.UUID `json:"uuid"`
+	Bridge     string    `json:"bridge"`
+	Persistent bool      `json:"persistent"`
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+
+	"taproom/internal/engine/job"
+	"taproom/internal/guest"
+	"taproom/internal/qemu"
+	"taproom/internal/qemu/qmp"
+	"taproom/internal/spec"
+)
+
+// running is a guest that runs: its QEMU, and what was made for it.
+type running struct {
+	rec      record
+	head     definition   // as it was started
+	doc      *spec.Domain // completed, with addresses and aliases
+	rt       guest.Runtime
+	compiled *guest.Compiled
+	proc     *qemu.Process
+	mon      *qmp.Client
+
+	trace      *job.Trace // nil when an earlier daemon started it
+	balloonKiB atomic.Uint64
+	rebooting  atomic.Bool // the power button was pressed so that it boots again
+	settling   atomic.Bool // a start or a stop is under way: what QEMU tells meanwhile is no news
+	agent      chan struct{}
+	consoles   consoles
+	cancel     context.CancelFunc // ends the goroutine that watches it
+}
+
+func newRunning(rec record, doc *spec.Domain) *running {
+	run := &running{rec: rec, head: headOf(doc), doc: doc, agent: make(chan struct{}, 1), cancel: func() {}}
+	run.balloonKiB.Store(run.head.MemKiB)
+	return run
+}
+
+// letGo ends what the daemon has of a guest; the guest goes on.
+func (run *running) letGo() {
+	run.cancel()
+	run.consoles.closeAll()
+	if run.proc != nil {
+		_ = run.proc.Close()
+	}
+}
+
+// lastWords is what its QEMU wrote last.
+func (run *running) lastWords() string {
+	if run.proc == nil {
+		return ""
+	}
+	return run.proc.LogTail()
+}
+
+// agentTurn waits until nobody else talks to the guest's agent.
+func (run *running) agentTurn(ctx context.Context) (release func(), err error) {
+	select {
+	case run.agent <- struct{}{}:
+		return func() { <-run.agent }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// channelPath is the host's end of the virtio channel of that name, "" when the guest has none on a socket.
+func (run *running) channelPath(name string) string {
+	for _, c := range run.live(false).Devices.Channels {
+		if c.Target != nil && c.Target.Name == name && c.Type == "unix" && c.Source != nil {
+			return c.Source.Path
+		}
+	}
+	return ""
+}
+
+// live is the document of what runs.
+func (run *running) live(secure bool) *spec.Domain {
+	return guest.Live(run.doc, run.rt, run.liveFacts(), secure)
+}
+
+// liveFacts are what a document shows of a run.
+func (run *running) liveFacts() guest.LiveFacts {
+	f := guest.LiveFacts{
+		ID: run.rec.ID, PTYs: run.rec.PTYs, Label: fmt.Sprintf("+%d:+%d", run.rec.UID, run.rec.UID),
+		Bridges: make([]string, run.rec.NICs), PortIDs: make([]string, run.rec.NICs),
+	}
+	for _, p := range run.rec.Ports {
+		if p.Network != "" {
+			f.Bridges[p.NIC], f.PortIDs[p.NIC] = p.Bridge, p.ID
+		}
+	}
+	return f
+}
+
+// places of one guest's files.
+type places struct{ dir, log string }
+
+func (e *Engine) places(d *domain) places {
+	return places{dir: e.paths.Guest(d.uuid.String()), log: filepath.Join(e.paths.Logs(), d.label+".log")}
+}
+
+func (p places) qmp() string { return filepath.Join(p.dir, "qmp.sock") }
+func (p places) pid() string { return filepath.Join(p.dir, "pid") }

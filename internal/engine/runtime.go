@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"taproom/internal/guest"
+	"taproom/internal/spec"
+)
+
+// runtime is what was prepared for a guest, as its compiler wants it.
+func (e *Engine) runtime(d *domain, rec record) (guest.Runtime, error) {
+	rt := guest.Runtime{
+		Accel: rec.Accel, Dir: e.places(d).dir, QMP: "qmp", VNCPort: int(rec.VNCPort), Now: time.Now(),
+		NICs: make([]guest.NICRuntime, rec.NICs),
+	}
+	for _, p := range rec.Ports {
+		rt.NICs[p.NIC].Tap = p.Name
+	}
+	return rt, nil
+}
+
+// accelOf is the accelerator of a document's type.
+func accelOf(doc *spec.Domain) string {
+	if doc.Type == "kvm" {
+		return "kvm"
+	}
+	return "tcg"
+}
+
+// learnBalloon asks how much memory the guest has now; a guest without a balloon has what it started with.
+func (e *Engine) learnBalloon(ctx context.Context, run *running) {
+	var reply struct {
+		Actual uint64 `json:"actual"`
+	}
+	if err := run.mon.Execute(ctx, "query-balloon", nil, &reply); err == nil {
+		run.balloonKiB.Store(reply.Actual >> 10)
+	}
+}
+
+// vncPortFor takes a port for a display with autoport.
+func (e *Engine) vncPortFor(doc *spec.Domain) (uint16, error) {
+	for _, g := range doc.Devices.Graphics {
+		if g.Type != "vnc" || !spec.IsYes(g.AutoPort) {
+			continue
+		}
+		if listen, err := netip.ParseAddr(listenAddress(g)); err == nil {
+			return e.ports.Take(listen)
+		}
+		return e.ports.Take()
+	}
+	return 0, nil
+}
+
+func listenAddress(g spec.Graphics) string {
+	for _, l := range g.Listens {
+		if l.Type == "address" && l.Address != "" {
+			return l.Address
+		}
+	}
+	return g.Listen
+}
+
+// vncDisplay is a port as VNC counts displays.
+func vncDisplay(port uint16) string { return ":" + strconv.Itoa(int(port)-5900) }

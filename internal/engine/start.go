@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"taproom/internal/api/own"
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/engine/job"
+	"taproom/internal/engine/store"
+	"taproom/internal/guest"
+	"taproom/internal/network/state"
+	"taproom/internal/qemu"
+	"taproom/internal/qemu/qmp"
+	"taproom/internal/spec"
+)
+
+// readyWithin is how long QEMU may take from its start until its monitor answers.
+const readyWithin = 30 * time.Second
+
+// StartDomain implements server.DomainJobs.
+func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) (server.Domain, error) {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return server.Domain{}, err
+	}
+	trace := job.NewTrace()
+	read := trace.Stage("parse")
+	doc, err := e.definitionOf(d)
+	if err != nil {
+		return server.Domain{}, err
+	}
+	read()
+	return e.start(ctx, d, doc, flags, trace)
+}
+
+// CreateDomain implements server.DomainJobs.
+func (e *Engine) CreateDomain(ctx context.Context, xml string, flags uint32) (server.Domain, error) {
+	trace := job.NewTrace()
+	read := trace.Stage("parse")
+	doc, err := e.completeDomain(ctx, []byte(xml))
+	if err != nil {
+		return server.Domain{}, err
+	}
+	read()
+	d, isNew, err := e.claim(doc)
+	if err != nil {
+		return server.Domain{}, err
+	}
+	ref, err := e.start(ctx, d, doc, flags, trace)
+	if err != nil && isNew && !d.view().exists() {
+		e.domains.remove(d)
+	}
+	return ref, err
+}
+
+// start runs a completed document as a job: the host's side first, which goes back by difference when something fails;
+// then QEMU; and last, past what can be undone, its processors.
+func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags uint32, trace *job.Trace) (server.Domain, error) {
+	j, err := d.slot.Begin(ctx, "start domain '"+d.label+"'")
+	if err != nil {
+		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	if d.view().run != nil {
+		return server.Domain{}, virterr.New(virterr.OperationInvalid, "domain is already running: '%s'", d.label)
+	}
+	if err := e.acceleratorOf(doc); err != nil {
+		return server.Domain{}, err
+	}
+	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0}
+	if err := s.run(j.Context()); err != nil {
+		back := context.WithoutCancel(ctx)
+		if uerr := s.undo(back); uerr != nil {
+			e.problem.add(e.log, "domain '"+d.label+"': a failed start left something behind: "+uerr.Error())
+		}
+		return server.Domain{}, startError(d, err)
+	}
+	return e.publishStart(d, s), nil
+}
+
+// startError gives a failed start libvirt's number.
+func startError(d *domain, err error) error {
+	var preempted *job.Preempted
+	if errors.As(err, &preempted) {
+		return virterr.New(virterr.OperationAborted, "start of domain '%s' was %w", d.label, err)
+	}
+	var known *virterr.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return virterr.New(virterr.InternalError, "cannot start domain '%s': %w", d.label, err)
+}
+
+// publishStart makes a started guest visible and watches it.
+func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
+	run := s.running
+	run.settling.Store(false)
+	state, reason := int32(server.DomainRunning), int32(server.RunningBooted)
+	if s.paused {
+		state, reason = server.DomainPaused, server.PausedUser
+	}
+	v := d.update(func(v *view) {
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, state, reason, false
+	})
+	e.watchRun(d, run)
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: server.EventStartedBooted})
+	if s.paused {
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: server.EventSuspendedPaused})
+	} else {
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
+	}
+	return v.ref
+}
+
+// watchRun begins to read what a guest's QEMU tells.
+func (e *Engine) watchRun(d *domain, run *running) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	run.cancel = cancel
+	e.work.Go(func() { e.watch(ctx, d, run) })
+}
+
+// starting is one start under way.
+type starting struct {
+	e        *Engine
+	d        *domain
+	doc      *spec.Domain
+	trace    *job.Trace
+	paused   bool
+	running  *running
+	compiled *guest.Compiled
+	files    map[string]*os.File // what QEMU inherits; closed here when it has
+	env      *state.Env          // the taps
+}
+
+// run does the stages of a start in their order.
+func (s *starting) run(ctx context.Context) error {
+	defer s.closeFiles()
+	for _, stage := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"plan", s.plan},
+		{"links", s.links},
+		{"files", s.open},
+		{"qemu", s.exec},
+		{"settle", s.settle},
+	} {
+		done := s.trace.Stage(stage.name)
+		if err := stage.do(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return errors.Join(cause, err)
+			}
+			return err
+		}
+		done()
+	}
+	return nil
+}
+
+// plan takes names and numbers, compiles the document and writes the record: from here on, whoever finds the record can
+// find everything else.
+func (s *starting) plan(ctx context.Context) error {
+	e, d := s.e, s.d
+	rec := record{
+		Name: d.label, UUID: d.uuid, ID: e.nextID.Add(1), Phase: phaseStarting, Accel: accelOf(s.doc),
+		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Cgroup: filepath.Join(e.cgroup, "guest-"+d.uuid.String()),
+	}
+	s.running = newRunning(rec, s.doc)
+	s.running.trace = s.trace
+	s.running.settling.Store(true)
+	r := &s.running.rec
+	var err error
+	if r.UID, err = e.uids.Take(); err != nil {
+		return err
+	}
+	if r.Ports, err = e.portsFor(s.doc); err != nil {
+		return err
+	}
+	if r.VNCPort, err = e.vncPortFor(s.doc); err != nil {
+		return err
+	}
+	if s.running.rt, err = e.runtime(d, *r); err != nil {
+		return err
+	}
+	if s.compiled, err = guest.Compile(s.doc, s.running.rt); err != nil {
+		return documentError(err)
+	}
+	s.running.compiled, r.Tainted = s.compiled, s.compiled.Taints
+	return e.saveRecord(s.running)
+}
+
+// saveRecord writes the record with the document it runs from.
+func (e *Engine) saveRecord(run *running) error {
+	return e.records.Put(store.Item[record]{Key: run.rec.UUID.String(), Head: run.rec, Doc: run.doc.Format()})
+}
+
+// links makes the guest's taps on their bridges.
+func (s *starting) links(ctx context.Context) error {
+	want := state.State{Ports: portState(s.running.rec)}
+	if len(want.Ports) == 0 {
+		return nil
+	}
+	env, err := s.e.converge(ctx, want, want.Scope())
+	s.env = env
+	return err
+}
+
+// exec starts QEMU and waits for its monitor.
+func (s *starting) exec(ctx context.Context) error {
+	e, p, r := s.e, s.e.places(s.d), &s.running.rec
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	proc, err := qemu.Start(ctx, e.k, qemu.StartSpec{
+		Launcher: e.cfg.Launch, Config: s.compiled.Config, Files: s.files,
+		Confinement: qemu.Confinement{UID: r.UID, GID: r.UID},
+		QMPPath:     p.qmp(), PIDFile: p.pid(), LogPath: p.log, Cgroup: r.Cgroup,
+	})
+	if err != nil {
+		return err
+	}
+	s.running.proc, s.running.mon = proc, proc.QMP()
+	r.PID, r.PIDStart = proc.PID(), proc.StartTime()
+	return nil
+}
+
+// settle sets what only the monitor can set, lets the processors run, and writes down that the guest runs: the first is
+// the point of no return.
+func (s *starting) settle(ctx context.Context) error {
+	e, run := s.e, s.running
+	if err := e.learnTerminals(ctx, run); err != nil {
+		return err
+	}
+	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
+		return err
+	}
+	if !s.paused {
+		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
+			return err
+		}
+	}
+	run.rec.Phase = phaseRunning
+	return e.saveRecord(run)
+}
+
+// learnTerminals asks which pseudo-terminals QEMU opened.
+func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
+	var reply []struct {
+		Label    string `json:"label"`
+		Filename string `json:"filename"`
+	}
+	if err := run.mon.Execute(ctx, "query-chardev", nil, &reply); err != nil {
+		return err
+	}
+	run.rec.PTYs = map[string]string{}
+	for _, c := range reply {
+		if tty, ok := terminal(c.Filename); ok {
+			run.rec.PTYs[c.Label] = tty
+		}
+	}
+	return nil
+}
+
+// terminal is the path in what QEMU calls a pty backend: "pty:/dev/pts/3".
+func terminal(filename string) (string, bool) { return strings.CutPrefix(filename, "pty:") }
+
+// startup is what the command line could not say, as commands for the monitor.
+func startup(s guest.Startup) []qmp.Command {
+	var out []qmp.Command
+	for _, id := range s.LinksDown {
+		out = append(out, qmp.Command{Name: "set_link", Args: map[string]any{"name": id, "up": false}})
+	}
+	if s.BalloonPath != "" && s.BalloonPeriod > 0 {
+		out = append(out, qmp.Command{Name: "qom-set", Args: map[string]any{
+			"path": s.BalloonPath, "property": "guest-stats-polling-interval", "value": s.BalloonPeriod,
+		}})
+	}
+	if s.BalloonBytes > 0 {
+		out = append(out, qmp.Command{Name: "balloon", Args: map[string]any{"value": s.BalloonBytes}})
+	}
+	if s.VNCPassword != "" {
+		out = append(out, qmp.Command{Name: "set_password", Args: map[string]any{"protocol": "vnc", "password": s.VNCPassword}})
+	}
+	return out
+}
+
+func (s *starting) closeFiles() {
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+	s.files = nil
+	if s.env != nil {
+		_ = s.env.CloseTaps()
+	}
+}
+
+// undo takes back whatever a failed start made.
+func (s *starting) undo(ctx context.Context) error {
+	if s.running == nil {
+		return nil
+	}
+	s.running.letGo()
+	return s.e.release(ctx, s.d, s.running.rec)
+}
+
+// planStart is what starting a document would do, as commands.
+func (e *Engine) planStart(ctx context.Context, doc *spec.Domain) ([]own.Step, error) {
+	rec := record{Name: doc.Name, UUID: *doc.UUID, Accel: accelOf(doc), NICs: len(doc.Devices.Interfaces), Emulator: e.emulatorOf(doc)}
+	var err error
+	if rec.Ports, err = e.portsFor(doc); err != nil {
+		return nil, err
+	}
+	defer e.releaseNames(rec)
+	if rec.VNCPort, err = e.vncPortFor(doc); err != nil {
+		return nil, err
+	}
+	d := newDomain(*doc.UUID, doc.Name, nil)
+	rt, err := e.runtime(d, rec)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := guest.Compile(doc, rt)
+	if err != nil {
+		return nil, documentError(err)
+	}
+	want := state.State{Ports: portState(rec)}
+	plan, err := planFor(ctx, e.env(), want, want.Scope())
+	if err != nil {
+		return nil, err
+	}
+	out := planSteps("domain "+doc.Name, plan)
+	about := map[string]string{}
+	for _, n := range compiled.Needs {
+		about[n.Name] = n.Device + ": " + n.Path
+	}
+	command, err := compiled.Config.Shell(about)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, own.Step{Object: "domain " + doc.Name, Command: command}), nil
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"taproom/internal/api/own"
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/appliance"
+	"taproom/internal/appliance/wire"
+	"taproom/internal/version"
+)
+
+// Status implements server.Documents.
+func (e *Engine) Status(ctx context.Context) (own.Status, error) {
+	s := own.Status{Domains: []own.DomainStatus{}, Networks: []own.NetworkStatus{}, Problems: e.problem.all()}
+	for _, d := range e.domains.all() {
+		if v := d.view(); v.exists() {
+			s.Domains = append(s.Domains, e.domainStatus(ctx, d, v))
+		}
+	}
+	for _, n := range e.networks.all() {
+		if v := n.view(); v.exists() {
+			s.Networks = append(s.Networks, e.networkStatus(ctx, n, v))
+		}
+	}
+	return s, nil
+}
+
+func (e *Engine) domainStatus(ctx context.Context, d *domain, v *view) own.DomainStatus {
+	s := own.DomainStatus{
+		Name: d.label, UUID: d.uuid.String(), ID: v.ref.ID, State: stateName(v.ref.State),
+		Autostart: v.ref.Autostart, Persistent: v.ref.Persistent,
+	}
+	if v.run == nil {
+		s.VCPUs, s.MemoryKiB = uint32(v.def.head.VCPUs), v.def.head.MemKiB
+		return s
+	}
+	s.VCPUs, s.MemoryKiB, s.Accel = uint32(v.run.head.VCPUs), v.run.balloonKiB.Load(), v.run.rec.Accel
+	for _, t := range v.run.rec.Tainted {
+		s.Notes = append(s.Notes, "tainted: "+t)
+	}
+	nics, err := e.InterfaceAddresses(ctx, d.uuid, server.AddressesLease)
+	if err != nil {
+		s.Notes = append(s.Notes, err.Error())
+	}
+	for _, n := range nics {
+		for _, a := range n.Addresses {
+			s.Addresses = append(s.Addresses, fmt.Sprintf("%s/%d", a.Addr, a.Prefix))
+		}
+	}
+	return s
+}
+
+func (e *Engine) networkStatus(ctx context.Context, n *network, v *netView) own.NetworkStatus {
+	s := own.NetworkStatus{
+		Name: n.label, UUID: n.uuid.String(), Active: v.ref.Active, Autostart: v.ref.Autostart, Bridge: v.ref.Bridge,
+	}
+	if v.live == nil {
+		return s
+	}
+	for _, ip := range v.live.IPs {
+		if p, err := ip.Subnet(); err == nil {
+			s.Addresses = append(s.Addresses, p.String())
+		}
+	}
+	leases, err := e.leases(ctx, n, v, "")
+	if err != nil {
+		s.Notes = append(s.Notes, err.Error())
+	}
+	s.Leases = len(leases)
+	return s
+}
+
+// stateName is what virsh calls a state.
+func stateName(state int32) string {
+	names := []string{"no state", "running", "idle", "paused", "in shutdown", "shut off", "crashed", "pmsuspended"}
+	if state < 0 || int(state) >= len(names) {
+		return "unknown"
+	}
+	return names[state]
+}
+
+// DaemonVersion implements server.Documents.
+func (e *Engine) DaemonVersion() own.Version {
+	v := own.Version{Version: version.Version, Root: e.cfg.Root, Protocol: 1}
+	if c, err := e.capabilities(e.ctx, e.cfg.Emulator); err == nil {
+		v.QEMU = c.Version.String()
+	}
+	return v
+}
+
+// Trace implements server.Documents: the stages of the last start, and what the guest's agent adds of its own boot.
+func (e *Engine) Trace(ctx context.Context, what string) (own.Trace, error) {
+	d, err := e.domainNamed(what)
+	if err != nil {
+		return own.Trace{}, err
+	}
+	run, err := d.running()
+	if err != nil {
+		return own.Trace{}, err
+	}
+	if run.trace == nil {
+		return own.Trace{}, virterr.New(virterr.OperationInvalid, "domain '%s' was started by an earlier daemon, which took the times with it", d.label)
+	}
+	t := own.Trace{Domain: d.label, Began: run.trace.Begin().Format(time.RFC3339Nano), Spans: []own.Span{}}
+	for _, s := range run.trace.Spans() {
+		t.Spans = append(t.Spans, own.Span{Name: s.Name, Start: s.Start.Microseconds(), Took: s.Took.Microseconds()})
+	}
+	return t, nil
+}
+
+// Agent implements server.Documents: it hands one request to the agent of the built-in guest and returns its answer.
+func (e *Engine) Agent(ctx context.Context, what string, request json.RawMessage) (json.RawMessage, error) {
+	d, err := e.domainNamed(what)
+	if err != nil {
+		return nil, err
+	}
+	run, err := d.running()
+	if err != nil {
+		return nil, err
+	}
+	path := run.channelPath(wire.PortName)
+	if path == "" {
+		return nil, virterr.New(virterr.OperationUnsupported, "domain '%s' has no channel %s: add one with type='unix' and that target name", d.label, wire.PortName)
+	}
+	var q struct {
+		Op   wire.Op         `json:"op"`
+		Args json.RawMessage `json:"args"`
+	}
+	if err := json.Unmarshal(request, &q); err != nil {
+		return nil, virterr.New(virterr.InvalidArg, "the request to the agent is no JSON object with op and args: %v", err)
+	}
+	// A serial port carries one conversation at a time.
+	release, err := run.agentTurn(ctx)
+	if err != nil {
+		return nil, virterr.New(virterr.OperationTimeout, "the agent of domain '%s' is busy: %w", d.label, err)
+	}
+	defer release()
+	answer, err := e.askAgent(ctx, path, q.Op, q.Args)
+	if err != nil {
+		return nil, virterr.New(virterr.AgentUnresponsive, "domain '%s': %w", d.label, err)
+	}
+	return answer, nil
+}
+
+func (e *Engine) askAgent(ctx context.Context, path string, op wire.Op, args json.RawMessage) (answer json.RawMessage, err error) {
+	conn, err := e.k.DialUnix(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := appliance.NewClient(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var a any
+	if len(args) > 0 {
+		a = args
+	}
+	err = c.Do(ctx, op, a, &answer)
+	return answer, err
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/host"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// quitWithin is how long QEMU may take to end by itself: it flushes its images. libvirt gives it as long.
+const quitWithin = 10 * time.Second
+
+// DestroyDomain implements server.DomainJobs. It cuts short whatever else is done to the domain, and works on a QEMU that
+// answers nothing.
+func (e *Engine) DestroyDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	j, err := d.slot.Preempt(ctx, "destroy domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	run, err := d.running()
+	if err != nil {
+		return err
+	}
+	if flags&server.DestroyGraceful != 0 {
+		if err := e.quit(j.Context(), run); err != nil {
+			return virterr.New(virterr.OperationFailed, "domain '%s' did not end by itself within %v: %w", d.label, quitWithin, err)
+		}
+	}
+	return e.stop(context.WithoutCancel(j.Context()), d, run, server.ShutoffDestroyed, server.EventStoppedDestroyed)
+}
+
+// quit asks QEMU to end and waits for it.
+func (e *Engine) quit(ctx context.Context, run *running) error {
+	if run.proc == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, quitWithin)
+	defer cancel()
+	if err := run.proc.Signal(unix.SIGTERM); err != nil {
+		if errors.Is(err, host.ErrGone) {
+			return nil
+		}
+		return err
+	}
+	_, err := run.proc.Wait(ctx)
+	return err
+}
+
+// stop ends a guest and removes what was made for it. The caller holds the slot.
+func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, detail int32) error {
+	run.settling.Store(true)
+	if err := e.quit(ctx, run); err != nil {
+		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
+	}
+	run.letGo()
+	err := e.release(ctx, d, run.rec)
+	v := d.update(func(v *view) {
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
+	})
+	if v.def == nil {
+		e.domains.remove(d)
+	}
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStopped, Detail: detail})
+	if err != nil {
+		e.problem.add(e.log, "domain '"+d.label+"' ended and left something behind: "+err.Error())
+		return virterr.New(virterr.OperationFailed, "domain '%s' ended, but removing what was made for it failed: %w", d.label, err)
+	}
+	return nil
+}
+
+// release removes everything that a record names. It may be called again, and for a guest that never came to be: each
+// part that is gone is success. The record goes last.
+func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
+	var errs []error
+	keep := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	keep(e.k.KillCgroup(rec.Cgroup))
+	keep(e.removePorts(ctx, rec))
+	keep(e.k.RemoveCgroup(ctx, rec.Cgroup))
+	keep(e.k.RemoveAll(e.places(d).dir))
+	if len(errs) == 0 {
+		keep(e.records.Delete(rec.UUID.String()))
+	}
+	if len(errs) == 0 {
+		e.releaseNames(rec)
+	}
+	return errors.Join(errs...)
+}
+
+// removePorts removes the guest's taps. They go with QEMU too, but that takes longer the more there are.
+func (e *Engine) removePorts(ctx context.Context, rec record) error {
+	if len(rec.Ports) == 0 {
+		return nil
+	}
+	_, err := e.converge(ctx, state.State{}, state.State{Ports: portState(rec)}.Scope())
+	return err
+}

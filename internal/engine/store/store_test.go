@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"taproom/internal/host"
+)
+
+type head struct {
+	Name string `json:"name"`
+	On   bool   `json:"on"`
+}
+
+func open(t *testing.T, dir string) *Store[head] {
+	t.Helper()
+	s, err := Open[head](host.New(host.Options{}), dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func load(t *testing.T, s *Store[head]) ([]Item[head], []*Damaged) {
+	t.Helper()
+	items, damaged, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items, damaged
+}
+
+func TestWhatWasPutIsLoadedAndWhatWasDeletedIsNot(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	want := []Item[head]{
+		{Key: "a", Head: head{Name: "one"}, Doc: []byte("<a>\n</a>\n")},
+		{Key: "b", Head: head{Name: "two", On: true}, Doc: []byte{}},
+	}
+	for _, i := range append(want, Item[head]{Key: "c"}) {
+		if err := s.Put(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second finds nothing to delete
+		if err := s.Delete("c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, damaged := load(t, s)
+	if d := cmp.Diff(want, got); d != "" || damaged != nil {
+		t.Errorf("damaged %v, difference:\n%s", damaged, d)
+	}
+}
+
+func TestADamagedFileIsSetAsideAndTheOthersAreLoaded(t *testing.T) {
+	t.Parallel()
+	whole := func(dir string) string { return filepath.Join(dir, "x.state") }
+	for name, damage := range map[string]func([]byte) []byte{
+		"it does not begin as a state file":      func([]byte) []byte { return nil },
+		"it ends within its first line":          func(b []byte) []byte { return b[:40] },
+		"its checksum does not match":            func(b []byte) []byte { return b[:len(b)-1] },
+		"its checksum does not match (flipped)":  func(b []byte) []byte { b[len(b)-2] ^= 1; return b },
+		"it does not begin as a state file (nl)": func(b []byte) []byte { return append([]byte("\n"), b...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := open(t, dir)
+			for _, key := range []string{"x", "y"} {
+				if err := s.Put(Item[head]{Key: key, Head: head{Name: key}, Doc: []byte("<doc/>")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b, err := os.ReadFile(whole(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(whole(dir), damage(bytes.Clone(b)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			items, damaged := load(t, s)
+			if len(items) != 1 || items[0].Key != "y" {
+				t.Errorf("loaded %+v, want y alone", items)
+			}
+			if len(damaged) != 1 || !strings.HasPrefix(name, damaged[0].Reason) {
+				t.Fatalf("damaged %v, want one: %s", damaged, name)
+			}
+			if _, err := os.Stat(damaged[0].Aside); err != nil {
+				t.Errorf("the damaged file is not where the error says: %v", err)
+			}
+			if _, again := load(t, s); again != nil {
+				t.Errorf("reported twice: %v", again)
+			}
+		})
+	}
+}
+
+func TestAnyDocumentComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir)
+	rapid.Check(t, func(t *rapid.T) {
+		want := Item[head]{
+			Key:  "k",
+			Head: head{Name: rapid.String().Draw(t, "name")},
+			Doc:  rapid.SliceOf(rapid.Byte()).Draw(t, "doc"),
+		}
+		if err := s.Put(want); err != nil {
+			t.Fatal(err)
+		}
+		items, damaged, err := s.Load()
+		if err != nil || damaged != nil || len(items) != 1 {
+			t.Fatalf("load: %v, %v, %v", items, damaged, err)
+		}
+		if items[0].Head.Name != strings.ToValidUTF8(want.Head.Name, "\uFFFD") || !bytes.Equal(items[0].Doc, want.Doc) {
+			t.Fatalf("got %+v, want %+v", items[0], want)
+		}
+	})
+}
