@@ -18,6 +18,17 @@ func TestADeviceIsReadAsOneElement(t *testing.T) {
 	}
 }
 
+func TestADeviceMayBeAWholeFile(t *testing.T) {
+	t.Parallel()
+	d, err := ParseDevice([]byte("\ufeff<?xml version='1.0' encoding='UTF-8'?>\n<!-- a card -->\n<interface type='user'/>\n<!-- end -->\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Interfaces) != 1 || d.Interfaces[0].Type != "user" {
+		t.Errorf("read %+v, want an interface", d)
+	}
+}
+
 func TestADeviceThatIsMoreThanOneElementIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{

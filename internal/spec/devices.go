@@ -302,7 +302,7 @@ type Video struct {
 	Extra
 }
 
-// VideoModel: vga, cirrus, virtio, bochs, qxl, none. VRAM is in KiB.
+// VideoModel is the card: vga, cirrus, virtio, bochs, qxl or none. VRAM is in KiB.
 type VideoModel struct {
 	Type    string `xml:"type,attr"`
 	VRAM    string `xml:"vram,attr,omitempty"`

@@ -31,8 +31,15 @@ func TestAmountsOfMemoryAreRoundedUpToKiB(t *testing.T) {
 		}
 	}
 	for _, m := range []*Memory{
-		{Value: ""}, {Value: "1.5"}, {Value: "0x10"}, {Value: "+1"}, {Value: "1", Unit: "KiBi"}, {Value: "1", Unit: "x"},
-		{Value: "8", Unit: "EiB"}, {Value: "18446744073709551616"}, {Value: "18446744073709551615", Unit: "KiB"},
+		{Value: ""},
+		{Value: "1.5"},
+		{Value: "0x10"},
+		{Value: "+1"},
+		{Value: "1", Unit: "KiBi"},
+		{Value: "1", Unit: "x"},
+		{Value: "8", Unit: "EiB"},
+		{Value: "18446744073709551616"},
+		{Value: "18446744073709551615", Unit: "KiB"},
 	} {
 		if got, err := m.KiB(); err == nil {
 			t.Errorf("%+v = %d KiB, want an error", m, got)
@@ -92,8 +99,13 @@ func TestSubnetsAreReadFromPrefixNetmaskOrClass(t *testing.T) {
 		}
 	}
 	for _, ip := range []IP{
-		{}, {Address: "1.2.3.4.5"}, {Address: "fe80::1%eth0"}, {Address: "::ffff:1.2.3.4"}, {Address: "10.0.0.1", Prefix: "x"},
-		{Address: "fd00::1", Netmask: "255.0.0.0"}, {Address: "10.0.0.1", Netmask: "255.255.255.1"},
+		{},
+		{Address: "1.2.3.4.5"},
+		{Address: "fe80::1%eth0"},
+		{Address: "::ffff:1.2.3.4"},
+		{Address: "10.0.0.1", Prefix: "x"},
+		{Address: "fd00::1", Netmask: "255.0.0.0"},
+		{Address: "10.0.0.1", Netmask: "255.255.255.1"},
 	} {
 		if got, err := ip.Subnet(); err == nil {
 			t.Errorf("%+v = %s, want an error", ip, got)

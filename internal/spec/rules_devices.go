@@ -29,7 +29,7 @@ func deviceRules() map[string]rule {
 		"devices/input/source":  refuse("host input devices are not passed through yet"),
 		"devices/audio/@type":   values("none", "alsa coreaudio dbus file jack oss pipewire pulseaudio sdl spice"),
 		"devices/audio/@id":     number(1, 1<<31-1),
-		"devices/panic/@model":  values("isa pvpanic hyperv", "pseries s390"),
+		"devices/panic/@model":  values("isa", "pvpanic hyperv pseries s390"),
 		"devices/rng/@model":    values("virtio", "virtio-transitional virtio-non-transitional"),
 		"*/driver/@iommu":       refuse("virtio's IOMMU mode is not implemented yet"),
 		"*/driver/@ats":         refuse("virtio's IOMMU mode is not implemented yet"),
@@ -43,8 +43,8 @@ func deviceRules() map[string]rule {
 		"devices/rng/rate/@period":              number(1, 1<<31-1),
 		"devices/rng/backend/@model":            values("random builtin", "egd"),
 		"devices/watchdog/@model":               values("i6300esb ib700 itco", "diag288"),
-		"devices/watchdog/@action":              values("reset shutdown poweroff pause none dump inject-nmi", ""),
-		"devices/memballoon/@model":             values("virtio virtio-transitional virtio-non-transitional none", "xen"),
+		"devices/watchdog/@action":              values("reset shutdown poweroff pause none inject-nmi", "dump"),
+		"devices/memballoon/@model":             values("virtio none", "virtio-transitional virtio-non-transitional xen"),
 		"devices/memballoon/@autodeflate":       onOff(),
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
@@ -94,7 +94,8 @@ func chardevRules() map[string]rule {
 	for _, kind := range []string{"serial", "console", "channel"} {
 		at := "devices/" + kind + "/"
 		m[at+"@type"] = values("pty unix file null", "vc dev pipe stdio tcp udp spicevmc spiceport nmdm qemu-vdagent dbus")
-		m[at+"log"] = refuse("consoles are not logged to files yet")
+		m[at+"log/@file"] = pattern(`/[^\x00]*`, "an absolute path")
+		m[at+"log/@append"] = onOff()
 		m[at+"protocol"] = refuse("it is for TCP consoles")
 		m[at+"target/@port"] = number(0, 1<<31-1)
 		m[at+"source/@mode"] = values("bind", "connect client")
@@ -119,9 +120,9 @@ func displayRules() map[string]rule {
 		"devices/graphics/@connected":      refuse("the fate of connections at a new password cannot be chosen yet"),
 		"devices/graphics/@powerControl":   just("no", "display clients cannot switch guests off yet"),
 		"devices/graphics/audio":           refuse("sound over VNC is not implemented yet"),
-		"devices/graphics/listen/@type":    values("address socket none", "network"),
+		"devices/graphics/listen/@type":    values("address none", "socket network"),
 		"devices/graphics/gl":              refuse("OpenGL is not implemented yet"),
-		"devices/video/model/@type":        values("vga cirrus virtio bochs qxl none", "vmvga xen vbox gop ramfb"),
+		"devices/video/model/@type":        values("vga cirrus virtio bochs none", "qxl vmvga xen vbox gop ramfb"),
 		"devices/video/model/@vram":        number(1, 1<<31-1),
 		"devices/video/model/@heads":       number(1, 16),
 		"devices/video/model/@primary":     yesNo(),
@@ -141,7 +142,7 @@ func displayRules() map[string]rule {
 // addressRules judges the parts that all devices have.
 func addressRules() map[string]rule {
 	return map[string]rule{
-		"*/address/@type":          values("pci drive virtio-serial usb isa unassigned", "ccid spapr-vio ccw virtio-mmio dimm mdev"),
+		"*/address/@type":          values("pci drive virtio-serial usb isa virtio-mmio unassigned", "ccid spapr-vio ccw dimm mdev"),
 		"*/address/@domain":        place(0xffff),
 		"*/address/@controller":    place(1<<31 - 1),
 		"*/address/@bus":           place(0xff),

@@ -92,15 +92,15 @@ const otherArchs = "alpha armv6l armv7l armv7b aarch64 cris ia64 lm32 loongarch6
 
 func featureRules() map[string]rule {
 	m := map[string]rule{
-		"features/apic/@eoi":    refuse("the APIC's end-of-interrupt mode is not implemented yet"),
-		"features/hyperv":       refuse("Hyper-V enlightenments are not implemented yet"),
-		"features/kvm":          plain("KVM's own features are not implemented yet"),
-		"features/ioapic":       refuse("the I/O APIC's place cannot be chosen yet"),
-		"features/smm/tseg":     refuse("the size of TSEG cannot be chosen yet"),
-		"features/capabilities": refuse("capabilities are for containers"),
-		"features/privnet":      refuse("it is for containers"),
-		"features/viridian":     refuse("it is for Xen guests"),
-		"features/xen":          refuse("it is for Xen guests"),
+		"features/apic/@eoi":      refuse("the APIC's end-of-interrupt mode is not implemented yet"),
+		"features/hyperv":         refuse("Hyper-V enlightenments are not implemented yet"),
+		"features/kvm":            plain("KVM's own features are not implemented yet"),
+		"features/ioapic/@driver": values("kvm qemu", ""),
+		"features/smm/tseg":       refuse("the size of TSEG cannot be chosen yet"),
+		"features/capabilities":   refuse("capabilities are for containers"),
+		"features/privnet":        refuse("it is for containers"),
+		"features/viridian":       refuse("it is for Xen guests"),
+		"features/xen":            refuse("it is for Xen guests"),
 	}
 	for _, name := range []string{"gic", "hpt", "htm", "nested-hv", "ccf-assist", "cfpc", "sbbc", "ibs", "ras", "aia"} {
 		m["features/"+name] = refuse("it is for machines of another architecture")
@@ -131,7 +131,9 @@ func cpuRules() map[string]rule {
 		"cpu/topology/@cores":      number(1, 65535),
 		"cpu/topology/@threads":    number(1, 65535),
 		"cpu/cache":                refuse("CPU caches cannot be chosen yet"),
-		"cpu/maxphysaddr":          refuse("the number of address bits cannot be chosen yet"),
+		"cpu/maxphysaddr/@mode":    values("passthrough emulate", ""),
+		"cpu/maxphysaddr/@bits":    number(1, 64),
+		"cpu/maxphysaddr/@limit":   refuse("the number of address bits has no upper bound yet"),
 		"cpu/numa":                 refuse("guest NUMA cells are not implemented yet"),
 	}
 }
@@ -140,7 +142,7 @@ func clockRules() map[string]rule {
 	return map[string]rule{
 		"clock/@offset":           values("utc localtime timezone variable absolute", ""),
 		"clock/@adjustment":       pattern(`reset|[-+]?[0-9]{1,18}`, "reset or a number of seconds"),
-		"clock/@basis":            values("utc localtime", ""),
+		"clock/@basis":            values("utc", "localtime"),
 		"clock/@timezone":         pattern(`[A-Za-z0-9_+./-]+`, "the name of a time zone"),
 		"clock/@start":            pattern(`[-+]?[0-9]{1,18}`, "a number of seconds since 1970"),
 		"clock/timer/@name":       values("rtc pit hpet tsc kvmclock hypervclock", "platform armvtimer"),

@@ -37,7 +37,7 @@ func nicRules() map[string]rule {
 		"devices/interface/guest":                   refuse("it is for containers"),
 		"devices/interface/backend":                 refuse("passt and devices on other paths are not implemented yet"),
 		"devices/interface/driver/@name":            values("qemu", "vhost kvm vfio xen"),
-		"devices/interface/driver/@queues":          refuse("several queues are not implemented yet"),
+		"devices/interface/driver/@queues":          number(1, 256),
 		"devices/interface/driver/@rx_queue_size":   refuse("queue sizes cannot be chosen yet"),
 		"devices/interface/driver/@tx_queue_size":   refuse("queue sizes cannot be chosen yet"),
 		"devices/interface/driver/@txmode":          refuse("it cannot be chosen yet"),

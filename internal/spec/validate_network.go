@@ -31,37 +31,18 @@ func (n *Network) Validate() error {
 }
 
 func (f *Forward) check(addresses int) error {
-	if addresses == 0 {
+	if addresses == 0 && (f.Mode == "" || f.Mode == "nat") {
 		return invalid("forward", "there is no <ip>; NAT needs an IPv4 address")
 	}
-	if f.Dev != "" && !linkName(f.Dev) {
-		return invalid("forward/@dev", "%q is no name of a link", f.Dev)
-	}
-	// libvirt writes dev a second time as an element.
-	for _, e := range f.Elements {
-		if e.XMLName.Local != "interface" {
-			continue
-		}
-		if dev, _ := findAttr(e.Attrs, "dev"); f.Dev == "" || dev != f.Dev {
-			return unsupported("forward/interface", "only one outgoing link can be named; use <forward dev=>")
-		}
-	}
-	if f.NAT == nil {
+	if f.NAT == nil || f.NAT.Port == nil {
 		return nil
 	}
-	if a := f.NAT.Address; a != nil {
-		first, _, err := a.Addrs()
-		if err != nil {
-			return invalid("forward/nat/address", "%s", err)
-		}
-		if !first.Is4() {
-			return unsupported("forward/nat/address", "IPv6 is not implemented yet")
-		}
+	first, last, err := f.NAT.Port.Ports()
+	if err != nil {
+		return invalid("forward/nat/port", "%s", err)
 	}
-	if p := f.NAT.Port; p != nil {
-		if _, _, err := p.Ports(); err != nil {
-			return invalid("forward/nat/port", "%s", err)
-		}
+	if first != 1024 || last != 65535 { // the range libvirt writes when none was asked for
+		return unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
 	}
 	return nil
 }
