@@ -37,8 +37,13 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	for i := range v.Controllers {
 		set(&v.Controllers[i].Alias, controllerAlias(&v.Controllers[i], fam))
 	}
+	nics := 0 // unlike with other devices, one with a name of its own does not count
 	for i := range v.Interfaces {
-		set(&v.Interfaces[i].Alias, "net"+strconv.Itoa(i))
+		a := &v.Interfaces[i].Alias
+		if !userAlias(*a) {
+			nics++
+		}
+		set(a, "net"+strconv.Itoa(nics-1))
 	}
 	for i := range v.Serials {
 		set(&v.Serials[i].Alias, "serial"+strconv.Itoa(i))

@@ -1,9 +1,27 @@
 package guest
 
-import "taproom/internal/spec"
+import (
+	"fmt"
+	"slices"
+	"strconv"
 
-// Secrets takes passwords out of a document. They are shown only to clients that may write and asked for them
-// (VIR_DOMAIN_XML_SECURE).
+	"taproom/internal/spec"
+)
+
+// LiveFacts is what is known of a guest only once it runs.
+type LiveFacts struct {
+	ID   int32
+	PTYs map[string]string // terminal by the label of its character device (charserial0)
+	// Bridges and PortIDs are by NIC: the bridge a NIC of type network ended up on, and its port's UUID.
+	Bridges, PortIDs []string
+	// Connected says which channels the guest has open, by alias.
+	Connected map[string]bool
+	// Label is what QEMU runs as, "+uid:+gid"; empty leaves it out.
+	Label string
+}
+
+// withoutSecrets takes passwords out of a document. They are shown only to clients that may write and that asked for
+// them (VIR_DOMAIN_XML_SECURE).
 func withoutSecrets(d *spec.Domain) {
 	if d.Devices == nil {
 		return
@@ -20,4 +38,122 @@ func Inactive(d *spec.Domain, secure bool) *spec.Domain {
 		withoutSecrets(out)
 	}
 	return out
+}
+
+// Live is the document of a running guest: with aliases, host-side names, terminals and ports. d is the completed
+// document it was started from; it is not changed.
+func Live(d *spec.Domain, rt Runtime, f LiveFacts, secure bool) *spec.Domain {
+	out := Inactive(d, secure)
+	if out.Devices == nil {
+		return out
+	}
+	if fam, err := familyOf(out.OS.Type.Machine); err == nil {
+		setAliases(out, fam)
+	}
+	out.ID = strconv.Itoa(int(f.ID))
+	liveDisks(out.Devices)
+	liveNICs(out.Devices, rt, f)
+	liveChardevs(out.Devices, rt, f)
+	for i := range out.Devices.Graphics {
+		liveGraphics(&out.Devices.Graphics[i], rt)
+	}
+	for i := range out.Devices.Panics { // has no alias in libvirt's documents either
+		if a := &out.Devices.Panics[i].Alias; !userAlias(*a) {
+			*a = nil
+		}
+	}
+	if f.Label != "" {
+		var l spec.SecLabel
+		l.Type, l.Model, l.Relabel = "dynamic", "dac", "yes"
+		for _, name := range []string{"label", "imagelabel"} {
+			e := spec.Element{Inner: f.Label}
+			e.XMLName.Local = name
+			l.Elements = append(l.Elements, e)
+		}
+		out.SecLabels = append(out.SecLabels, l)
+	}
+	return out
+}
+
+// liveDisks numbers images. libvirt counts from the last disk to the first, and within a disk from the top down.
+func liveDisks(v *spec.Devices) {
+	n := 0
+	next := func() string { n++; return strconv.Itoa(n) }
+	for _, k := range slices.Backward(pointers(v.Disks)) {
+		top := next()
+		if sourcePath(k.Type, k.Source) == "" {
+			k.Driver.Type = ""
+			continue
+		}
+		k.Source.Index = top
+		if k.BackingStore == nil {
+			k.BackingStore = &spec.BackingStore{}
+		}
+		for b := k.BackingStore; b != nil && b.Type != ""; b = b.BackingStore {
+			b.Index = next()
+			if b.BackingStore == nil {
+				b.BackingStore = &spec.BackingStore{}
+			}
+		}
+	}
+}
+
+func pointers[T any](s []T) []*T {
+	out := make([]*T, len(s))
+	for i := range s {
+		out[i] = &s[i]
+	}
+	return out
+}
+
+func liveNICs(v *spec.Devices, rt Runtime, f LiveFacts) {
+	at := func(list []string, i int) string {
+		if i < len(list) {
+			return list[i]
+		}
+		return ""
+	}
+	for i := range v.Interfaces {
+		n := &v.Interfaces[i]
+		if i < len(rt.NICs) && rt.NICs[i].Tap != "" {
+			n.Target = &spec.InterfaceTarget{Dev: rt.NICs[i].Tap}
+		}
+		if n.Type == "network" && n.Source != nil {
+			n.Source.PortID, n.Source.Bridge = at(f.PortIDs, i), def(at(f.Bridges, i), n.Source.Bridge)
+		}
+	}
+}
+
+func liveChardevs(v *spec.Devices, rt Runtime, f LiveFacts) {
+	for _, c := range slices.Concat(pointers(v.Serials), pointers(v.Consoles), pointers(v.Channels)) {
+		if c.Type == "pty" && c.Alias != nil {
+			if tty := f.PTYs["char"+c.Alias.Name]; tty != "" {
+				c.Source = &spec.ChardevSource{Path: tty}
+			}
+		}
+	}
+	if len(v.Consoles) > 0 && v.Consoles[0].Type == "pty" && v.Consoles[0].Source != nil {
+		v.Consoles[0].TTY = v.Consoles[0].Source.Path
+	}
+	for i := range v.Channels {
+		c := &v.Channels[i]
+		if c.Type == "unix" && chardevPath(c) == "" {
+			c.Source = &spec.ChardevSource{Mode: "bind", Path: ChannelPath(rt.Dir, c)}
+		}
+		c.Target.State = map[bool]string{true: "connected", false: "disconnected"}[f.Connected[c.Alias.Name]]
+	}
+}
+
+func liveGraphics(g *spec.Graphics, rt Runtime) {
+	if len(g.Listens) == 0 || g.Listens[0].Type != "address" {
+		return
+	}
+	if g.AutoPort == "yes" && rt.VNCPort > 0 {
+		g.Port = strconv.Itoa(rt.VNCPort)
+	}
+	if g.WebSocket == "-1" && rt.VNCWebSocket > 0 {
+		g.WebSocket = fmt.Sprint(rt.VNCWebSocket)
+	}
+	g.Listen = vncListen(g)
+	g.Listens[0].Address = g.Listen
 }

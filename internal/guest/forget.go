@@ -1,0 +1,40 @@
+package guest
+
+import (
+	"slices"
+
+	"taproom/internal/spec"
+)
+
+// forget drops what belongs to a run and not to a definition. Users edit the document of a running guest and define
+// the result.
+func (c *completer) forget() error {
+	c.d.ID = ""
+	for i := range c.dev.Disks {
+		k := &c.dev.Disks[i]
+		if k.Source != nil {
+			k.Source.Index = ""
+		}
+		for b := k.BackingStore; b != nil; b = b.BackingStore {
+			b.Index = ""
+		}
+	}
+	for i := range c.dev.Interfaces {
+		if n := &c.dev.Interfaces[i]; n.Type == "network" && n.Source != nil {
+			n.Source.PortID, n.Source.Bridge = "", ""
+		}
+	}
+	for _, v := range slices.Concat(pointers(c.dev.Serials), pointers(c.dev.Consoles), pointers(c.dev.Channels)) {
+		v.TTY = ""
+		if v.Type == "pty" {
+			v.Source = nil // the kernel numbers terminals
+		}
+		if v.Target != nil {
+			v.Target.State = ""
+		}
+	}
+	c.d.SecLabels = slices.DeleteFunc(c.d.SecLabels, func(l spec.SecLabel) bool {
+		return l.Type == "dynamic" && len(l.Elements) > 0
+	})
+	return nil
+}
