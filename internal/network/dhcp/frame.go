@@ -24,11 +24,10 @@ const (
 	RefuseHardware Refusal = "hardware"         // not Ethernet, or hlen lies
 	RefuseSource   Refusal = "spoofed source"   // chaddr is not the sender, or the sender claims to be us or a group
 	RefuseRelay    Refusal = "relayed"          // giaddr is set
-	RefuseForeign  Refusal = "foreign server"   // meant for another server
+	RefuseForeign  Refusal = "foreign server"   // meant for another server, or in a VLAN
 	RefuseUnknown  Refusal = "nothing to say"   // a client or an address that is not ours to talk about
 	RefuseFull     Refusal = "range exhausted"  // every address is in use
 	RefuseRate     Refusal = "rate limit"       // more messages than a network may send
-	RefuseVLAN     Refusal = "tagged"           // belongs to a VLAN that is not ours
 	RefuseStorage  Refusal = "lease not stored" // the lease file does not take any more
 )
 

@@ -40,7 +40,7 @@ func openSocket(index int) (*os.File, error) {
 			unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}),
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1),
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer),
-			// Tells which frames carry a checksum that is still to be filled in, and which a VLAN tag.
+			// Tells which frames carry a checksum that is still to be filled in.
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1),
 		)
 	}

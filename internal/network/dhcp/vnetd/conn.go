@@ -15,8 +15,8 @@ import (
 const (
 	// eventQueue is how many events wait for a peer that does not read; then it is told that it missed some.
 	eventQueue = 1024
-	// page is how many entries one message carries: with the longest names they stay below dhcp.MaxMessage.
-	page = 50
+	// page is how many networks one message lists: with the longest names they stay below dhcp.MaxMessage.
+	page = 100
 )
 
 // conn is one connection: a goroutine reads requests, another writes responses and events.
@@ -134,7 +134,7 @@ func (c *conn) answer(q dhcp.Request, files []*os.File) (dhcp.Response, error) {
 	}
 	switch q.Op {
 	case dhcp.OpLeases:
-		return leases(n, q), nil
+		return leases(n.leases(), q), nil
 	case dhcp.OpStats:
 		s := n.statistics()
 		return dhcp.Response{Stats: &s}, nil
@@ -172,14 +172,17 @@ func (c *conn) list(q dhcp.Request) dhcp.Response {
 	return r
 }
 
-func leases(n *network, q dhcp.Request) dhcp.Response {
+func leases(all []dhcp.Lease, q dhcp.Request) dhcp.Response {
 	var r dhcp.Response
+	room := dhcp.MaxMessage - 1024
 	after, _ := netip.ParseAddr(q.After) // the zero one, for a first page, comes before all others
-	for _, l := range n.leases() {
+	for _, l := range all {
 		if l.IP.Compare(after) <= 0 {
 			continue
 		}
-		if len(r.Leases) == page {
+		// What a lease takes beside its two texts; a full page stays below dhcp.MaxMessage.
+		room -= 170 + len(l.ClientID) + len(l.Hostname)
+		if room < 0 {
 			r.More = true
 			break
 		}

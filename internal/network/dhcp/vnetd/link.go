@@ -23,8 +23,7 @@ type link struct {
 type frame struct {
 	data    []byte
 	partial bool // the sender left the UDP checksum to hardware
-	vlan    uint16
-	toUs    bool // addressed to the bridge or to everybody
+	toUs    bool // addressed to the bridge or to everybody, and in no VLAN: the kernel calls those somebody else's
 }
 
 var errNotPacket = errors.New("not a packet socket")
@@ -86,11 +85,7 @@ func (f *frame) parseAux(oob []byte) {
 	if err != nil || header.Level != unix.SOL_PACKET || header.Type != unix.PACKET_AUXDATA || len(data) < 20 {
 		return
 	}
-	status := binary.NativeEndian.Uint32(data)
-	f.partial = status&unix.TP_STATUS_CSUMNOTREADY != 0
-	if status&unix.TP_STATUS_VLAN_VALID != 0 {
-		f.vlan = binary.NativeEndian.Uint16(data[16:]) & 0xfff
-	}
+	f.partial = binary.NativeEndian.Uint32(data)&unix.TP_STATUS_CSUMNOTREADY != 0
 }
 
 // send sends a whole frame. What the bridge does not take now is lost, as frames are: the client asks again.

@@ -143,9 +143,6 @@ func (n *network) work(f frame, limit *bucket) time.Duration {
 }
 
 func (n *network) handle(f frame, own dhcp.MAC, now int64) (*dhcp.Reply, []dhcp.Change, error) {
-	if f.vlan != 0 {
-		return nil, nil, dhcp.RefuseVLAN
-	}
 	if !f.toUs {
 		return nil, nil, dhcp.RefuseForeign
 	}
