@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
 
 	"taproom/internal/network/dhcp"
+	"taproom/internal/network/dhcp/backend"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -16,154 +16,126 @@ import (
 // dhcpService is the helper process as a plan sees it. The process is there while a network needs it and no longer.
 type dhcpService struct {
 	options dhcp.HelperOptions
-	lost    func() // called, from a goroutine of its own, when the helper ended unasked
+	lost    func() // called when the helper ended unasked and another one is there, which serves nothing yet
+	fail    func(error)
 
-	mu     sync.Mutex
-	helper *dhcp.Helper
-	watch  sync.WaitGroup
+	mu      sync.Mutex
+	backend *backend.Backend   // nil while nothing needs it
+	cancel  context.CancelFunc // ends what runs beside the backend
+	beside  sync.WaitGroup
 }
 
 var _ state.DHCPBackend = (*dhcpService)(nil)
 
 // open returns the helper, and starts one when there is none.
-func (s *dhcpService) open(ctx context.Context) (*dhcp.Helper, error) {
+func (s *dhcpService) open(ctx context.Context) (*backend.Backend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.helper != nil {
-		select {
-		case <-s.helper.Lost():
-			s.drop()
-		default:
-			return s.helper, nil
-		}
+	if s.backend != nil {
+		return s.backend, nil
 	}
-	h, err := dhcp.OpenHelper(ctx, s.options)
+	b, err := backend.Open(ctx, s.options)
 	if err != nil {
 		return nil, err
 	}
-	s.helper = h
-	s.watch.Go(func() { s.tell(h) })
-	return h, nil
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.backend, s.cancel = b, cancel
+	s.beside.Go(func() { _ = b.Run(own) })
+	s.beside.Go(func() { s.listen(own, b) })
+	return b, nil
 }
 
-// tell waits for the end of a helper; one that ends while it is still ours ended unasked.
-func (s *dhcpService) tell(h *dhcp.Helper) {
+// listen passes on that a helper was replaced. Leases are read when somebody asks.
+func (s *dhcpService) listen(ctx context.Context, b *backend.Backend) {
 	for {
 		select {
-		case <-h.Lost():
-			s.mu.Lock()
-			unasked := s.helper == h
-			s.mu.Unlock()
-			if unasked {
+		case <-b.Events():
+		case err := <-b.Restarted():
+			if err != nil {
+				s.fail(err)
+			} else {
 				s.lost()
 			}
+		case <-ctx.Done():
 			return
-		case <-h.Events(): // leases are read when somebody asks
 		}
 	}
 }
 
-// drop forgets a helper that is gone. The lock is held.
-func (s *dhcpService) drop() {
-	_ = s.helper.Close() // there is nobody left to close
-	s.helper = nil
-}
-
 // present returns the helper if there is one, running now or left by an earlier daemon.
-func (s *dhcpService) present(ctx context.Context) (*dhcp.Helper, error) {
+func (s *dhcpService) present(ctx context.Context) (*backend.Backend, error) {
 	s.mu.Lock()
-	have := s.helper != nil
+	b := s.backend
 	s.mu.Unlock()
-	if !have {
-		if _, err := s.options.Kernel.ReadDir(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
+	if b != nil {
+		return b, nil
+	}
+	if _, err := s.options.Kernel.ReadDir(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	return s.open(ctx)
 }
 
 // Observe implements state.DHCPBackend.
 func (s *dhcpService) Observe(ctx context.Context) (map[string]state.Service, error) {
-	h, err := s.present(ctx)
-	if err != nil || h == nil {
+	b, err := s.present(ctx)
+	if err != nil || b == nil {
 		return nil, err
 	}
-	networks, err := h.Observe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]state.Service, len(networks))
-	for _, n := range networks {
-		out[n.UUID.String()] = state.Service{Bridge: n.Bridge, Fingerprint: n.Fingerprint, Index: n.Index}
-	}
-	return out, nil
+	return b.Observe(ctx)
 }
 
 // Set implements state.DHCPBackend.
-func (s *dhcpService) Set(ctx context.Context, _ string, sv state.Service, index int) error {
-	var n dhcp.Network
-	if err := json.Unmarshal([]byte(sv.Config), &n); err != nil {
-		return fmt.Errorf("read the DHCP configuration of bridge %s back: %w", sv.Bridge, err)
-	}
-	h, err := s.open(ctx)
+func (s *dhcpService) Set(ctx context.Context, network string, sv state.Service, index int) error {
+	b, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
-	return h.Set(ctx, n, index)
+	return b.Set(ctx, network, sv, index)
 }
 
 // Remove implements state.DHCPBackend.
 func (s *dhcpService) Remove(ctx context.Context, network string) error {
-	id, err := spec.ParseUUID(network)
-	if err != nil {
+	b, err := s.present(ctx)
+	if err != nil || b == nil {
 		return err
 	}
-	h, err := s.present(ctx)
-	if err != nil || h == nil {
-		return err
-	}
-	return h.Remove(ctx, id)
+	return b.Remove(ctx, network)
 }
 
 // leases returns the leases of a network.
 func (s *dhcpService) leases(ctx context.Context, id spec.UUID) ([]dhcp.Lease, error) {
-	h, err := s.present(ctx)
-	if err != nil || h == nil {
+	b, err := s.present(ctx)
+	if err != nil || b == nil {
 		return nil, err
 	}
-	return h.Leases(ctx, id)
+	return b.Leases(ctx, id)
 }
 
 // forget removes the leases of a network that will not come back.
 func (s *dhcpService) forget(ctx context.Context, id spec.UUID) error {
-	h, err := s.present(ctx)
+	b, err := s.present(ctx)
 	if err != nil {
 		return err
 	}
-	if h != nil {
-		return h.Forget(id)
+	if b == nil {
+		return dhcp.ForgetLeases(s.options, id)
 	}
-	return dhcp.ForgetLeases(s.options, id)
+	return b.Forget(id)
 }
 
-// stopIfIdle ends the helper when it serves nothing, and removes its directory.
+// stopIfIdle ends the helper when it serves nothing, and removes its directory. Nobody may be opening it meanwhile.
 func (s *dhcpService) stopIfIdle(ctx context.Context) error {
-	h, err := s.present(ctx)
-	if err != nil || h == nil {
+	b, err := s.present(ctx)
+	if err != nil || b == nil {
 		return err
 	}
-	serves, err := h.Observe(ctx)
+	serves, err := b.Observe(ctx)
 	if err != nil || len(serves) > 0 {
 		return err
 	}
-	s.mu.Lock()
-	if s.helper != h {
-		s.mu.Unlock()
-		return nil
-	}
-	s.helper = nil // so that nobody takes its end for an accident
-	s.mu.Unlock()
-	if err := h.Stop(ctx); err != nil {
+	s.close()
+	if err := backend.Stop(ctx, s.options); err != nil {
 		return fmt.Errorf("stop the DHCP helper: %w", err)
 	}
 	return s.options.Kernel.RemoveAll(s.options.Dir)
@@ -172,11 +144,11 @@ func (s *dhcpService) stopIfIdle(ctx context.Context) error {
 // close lets go of the helper, which goes on answering.
 func (s *dhcpService) close() {
 	s.mu.Lock()
-	h := s.helper
-	s.helper = nil
+	cancel := s.cancel
+	s.backend, s.cancel = nil, nil
 	s.mu.Unlock()
-	if h != nil {
-		_ = h.Close()
+	if cancel != nil {
+		cancel()
 	}
-	s.watch.Wait()
+	s.beside.Wait()
 }

@@ -45,6 +45,9 @@ func (e *Engine) openFabric(context.Context) error {
 			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid),
 		},
 		lost: e.helperLost,
+		fail: func(err error) {
+			e.problem.add(e.log, "the DHCP helper ended and cannot be started again yet: "+err.Error())
+		},
 	}
 	return nil
 }
