@@ -125,6 +125,15 @@ func TestProgramInheritsOnlyWhatWasKeptAndWhoItShouldBe(t *testing.T) {
 	}
 }
 
+func TestAUserOfTheUpperHalfOfTheNumbersIsOneLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	s := shell("id -u; id -g")
+	s.UID, s.GID = 1<<31+5, 1<<32-2
+	if got := run(t, s); got.output != "2147483653\n4294967294\n" || got.code != 0 {
+		t.Errorf("exit %d, it is user and group %q, reports %+v", got.code, got.output, got.reports)
+	}
+}
+
 func TestPIDFileNamesTheProcessThatTheProgramIs(t *testing.T) {
 	t.Parallel()
 	got := run(t, shell(`read -r line </proc/self/stat; echo "$$ ${line##*) }"`))

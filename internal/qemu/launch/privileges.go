@@ -54,12 +54,13 @@ func dropBounding() error {
 
 // verify looks at the result: a step that was left out above must not go unnoticed.
 func verify(uid, gid uint32) error {
+	// x/sys reads the kernel's unsigned numbers as signed ones, so those from 2^31 on come out negative.
 	ruid, euid, suid := unix.Getresuid()
 	rgid, egid, sgid := unix.Getresgid()
-	u, g := int(uid), int(gid)
-	if ruid != u || euid != u || suid != u || rgid != g || egid != g || sgid != g {
-		return fmt.Errorf("is user %d/%d/%d and group %d/%d/%d, not user %d and group %d: run taproomd as root or as that user",
-			ruid, euid, suid, rgid, egid, sgid, uid, gid)
+	users, groups := [3]uint32{uint32(ruid), uint32(euid), uint32(suid)}, [3]uint32{uint32(rgid), uint32(egid), uint32(sgid)}
+	if users != [3]uint32{uid, uid, uid} || groups != [3]uint32{gid, gid, gid} {
+		return fmt.Errorf("is user %d and group %d (real, effective, saved), not user %d and group %d: run taproomd as root or as that user",
+			users, groups, uid, gid)
 	}
 	return nil
 }
