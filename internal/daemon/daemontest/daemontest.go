@@ -1,0 +1,292 @@
+// Package daemontest runs real daemons for tests: each in a network namespace and below a root of its own, killed at a
+// call of the test's choice, and checked for leftovers when the test ends.
+//
+// The daemon is the test binary itself, started again, so that what is tested is what was built; see Main.
+package daemontest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/api/client"
+	"taproom/internal/daemon"
+	"taproom/internal/engine"
+	"taproom/internal/host/hosttest"
+)
+
+// Environment of a test binary that is to be a daemon.
+const (
+	envRoot    = "TAPROOM_TEST_ROOT"
+	envCrashAt = "TAPROOM_TEST_CRASH_AT" // end by SIGKILL at this call into host/, counted from 1
+	envCalls   = "TAPROOM_TEST_CALLS"    // append the name of every call to this file
+)
+
+// Main is the TestMain of a package that uses daemons: the process is a daemon when it was started as one, and else runs
+// the tests and looks for goroutines and descriptors that are left.
+func Main(m *testing.M) {
+	root := os.Getenv(envRoot)
+	if root == "" {
+		hosttest.Main(m)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	err := daemon.Run(ctx, daemon.Options{Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: hook()})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "taproomd:", err)
+		stop()
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// hook counts the calls into host/, writes them down and ends the process at the one that was asked for.
+func hook() func(string) {
+	at, _ := strconv.ParseInt(os.Getenv(envCrashAt), 10, 64)
+	var calls *os.File
+	if path := os.Getenv(envCalls); path != "" {
+		calls, _ = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	}
+	var n atomic.Int64
+	return func(call string) {
+		i := n.Add(1)
+		if calls != nil {
+			_, _ = calls.WriteString(call + "\n")
+		}
+		if at > 0 && i == at {
+			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {} // the signal is on its way
+		}
+	}
+}
+
+// programs is where taproom-launch and its siblings were built.
+func programs() string {
+	if dir := os.Getenv("TAPROOM_BIN"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), "taproom-test-bin")
+}
+
+// cache is shared by all daemons of all tests, so that QEMU is asked once what it can do.
+func cache() string { return filepath.Join(os.TempDir(), "taproom-test-cache") }
+
+// build makes the programs when nobody did: `make test` names a folder of built ones.
+var build = sync.OnceValue(func() error {
+	if os.Getenv("TAPROOM_BIN") != "" {
+		return nil
+	}
+	c := exec.Command("go", "build", "-o", programs()+"/", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-agent", "taproom/cmd/taproom")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w: %s", err, out)
+	}
+	return nil
+})
+
+// Daemon is a daemon of a test.
+type Daemon struct {
+	T    testing.TB
+	NS   *hosttest.NS
+	Root string
+
+	cmd  *exec.Cmd
+	said *lockedBuffer
+	done chan struct{} // closed when the process has ended
+	err  error         // how it ended
+}
+
+// Option changes how a daemon is started.
+type Option func(*exec.Cmd)
+
+// CrashAt ends the daemon by SIGKILL at its n-th call into host/.
+func CrashAt(n int) Option {
+	return func(c *exec.Cmd) { c.Env = append(c.Env, envCrashAt+"="+strconv.Itoa(n)) }
+}
+
+// Calls appends the name of every call into host/ to a file.
+func Calls(path string) Option {
+	return func(c *exec.Cmd) { c.Env = append(c.Env, envCalls+"="+path) }
+}
+
+// Env adds to the daemon's environment.
+func Env(kv string) Option { return func(c *exec.Cmd) { c.Env = append(c.Env, kv) } }
+
+// New makes a namespace and a root, and starts a daemon in them that serves when New returns. When the test ends,
+// everything of it is stopped, and what is left fails the test.
+func New(t testing.TB, o ...Option) *Daemon {
+	t.Helper()
+	d := Prepare(t)
+	if err := d.Start(o...); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Prepare is New without starting the daemon.
+func Prepare(t testing.TB) *Daemon {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(cache(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ns := hosttest.NewNS(t)
+	root, err := os.MkdirTemp("", "tr-") // short: unix sockets have 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{T: t, NS: ns, Root: root}
+	t.Cleanup(func() { d.cleanUp() })
+	return d
+}
+
+// Start starts the daemon below its root and waits until it serves, or has ended (the error says what it said).
+func (d *Daemon) Start(o ...Option) error {
+	notify := filepath.Join(d.Root, "notify")
+	_ = os.Remove(notify)
+	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	d.said, d.done = &lockedBuffer{}, make(chan struct{})
+	d.cmd = exec.Command("/proc/self/exe")
+	d.cmd.Env = append(os.Environ(), envRoot+"="+d.Root, "NOTIFY_SOCKET="+notify)
+	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said
+	for _, f := range o {
+		f(d.cmd)
+	}
+	if err := d.NS.Start(d.cmd); err != nil {
+		return err
+	}
+	heard := make(chan error, 1)
+	go func() {
+		_ = ready.SetReadDeadline(time.Now().Add(60 * time.Second))
+		_, err := ready.Read(make([]byte, 256))
+		heard <- err
+	}()
+	go func() {
+		d.err = d.cmd.Wait()
+		close(d.done)
+		_ = ready.SetReadDeadline(time.Unix(1, 0))
+	}()
+	if err := <-heard; err != nil {
+		select {
+		case <-d.done:
+			return fmt.Errorf("the daemon ended before it served (%w): %s", d.err, d.said)
+		default:
+			return fmt.Errorf("wait for the daemon: %w: %s", err, d.said)
+		}
+	}
+	return nil
+}
+
+// Client opens a connection to the daemon; it is closed when the test ends.
+func (d *Daemon) Client() *client.Client {
+	d.T.Helper()
+	c, err := d.Dial()
+	if err != nil {
+		d.T.Fatalf("connect to the daemon: %v: %s", err, d.said)
+	}
+	d.T.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Dial opens a connection that the caller closes.
+func (d *Daemon) Dial() (*client.Client, error) {
+	return client.Dial(context.Background(), d.Paths().ControlSocket(), client.Options{})
+}
+
+// Paths are where the daemon keeps things.
+func (d *Daemon) Paths() engine.Paths { return engine.NewPaths(d.Root) }
+
+// Socket is libvirt's read-write socket.
+func (d *Daemon) Socket() string { return filepath.Join(d.Paths().LibvirtRun, "libvirt-sock") }
+
+// URI is what libvirt's clients are given.
+func (d *Daemon) URI() string { return "qemu+unix:///system?socket=" + d.Socket() }
+
+// Programs is the folder of the built programs.
+func (d *Daemon) Programs() string { return programs() }
+
+// Said is what the daemon has printed so far.
+func (d *Daemon) Said() string { return d.said.String() }
+
+// PID is the daemon's process.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
+// Alive reports whether the daemon still runs.
+func (d *Daemon) Alive() bool {
+	select {
+	case <-d.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Ended is closed when the daemon's process has ended.
+func (d *Daemon) Ended() <-chan struct{} { return d.done }
+
+// Stop asks the daemon to end and waits; guests and networks stay.
+func (d *Daemon) Stop() error { return d.end(unix.SIGTERM) }
+
+// Kill ends the daemon as a crash does.
+func (d *Daemon) Kill() { _ = d.end(unix.SIGKILL) }
+
+func (d *Daemon) end(sig unix.Signal) error {
+	if d.cmd == nil || !d.Alive() {
+		return nil
+	}
+	if err := d.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-d.done
+	if d.err != nil && sig == unix.SIGTERM {
+		return fmt.Errorf("the daemon ended badly: %w: %s", d.err, d.said)
+	}
+	return nil
+}
+
+// lockedBuffer is a buffer that a process writes to while a test reads.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns what was written so far.
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(l.b.String())
+}

@@ -1,0 +1,123 @@
+package daemontest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/engine"
+	"taproom/internal/host"
+)
+
+// Leftovers names what a daemon that has removed everything should not have left: links and rules in its namespace,
+// cgroups, processes, and files of guests and networks below its root.
+func (d *Daemon) Leftovers() []string {
+	left := append(d.processes(), d.files()...)
+	if slice, ok := d.slice(); ok {
+		_ = filepath.WalkDir(slice, func(path string, e os.DirEntry, err error) error {
+			if err == nil && e.IsDir() && path != slice {
+				left = append(left, "cgroup "+strings.TrimPrefix(path, slice))
+			}
+			return nil
+		})
+	}
+	if out := d.NS.Run("nft", "list", "ruleset"); strings.TrimSpace(out) != "" {
+		left = append(left, "rules "+out)
+	}
+	links, err := d.NS.Kernel().Links()
+	if err != nil {
+		return append(left, err.Error())
+	}
+	group := engine.NewIdentity(d.Root).LinkGroup
+	for _, l := range links {
+		if l.Group == group {
+			left = append(left, "link "+l.Name+" "+l.Alias)
+		}
+	}
+	return left
+}
+
+// slice is the daemon's part of the cgroup tree.
+func (d *Daemon) slice() (string, bool) {
+	root, err := host.New(host.Options{}).CgroupRoot()
+	if err != nil {
+		return "", false
+	}
+	path := filepath.Join(root, engine.NewIdentity(d.Root).Slice)
+	_, err = os.Stat(path)
+	return path, err == nil
+}
+
+// processes are those whose command line names the root, the daemon itself excepted.
+func (d *Daemon) processes() []string {
+	var left []string
+	for _, p := range d.pids() {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p))
+		left = append(left, fmt.Sprintf("process %d: %s", p, strings.ReplaceAll(string(b), "\x00", " ")))
+	}
+	return left
+}
+
+// pids are processes in the daemon's cgroups, and those that name its root in their command line.
+func (d *Daemon) pids() []int {
+	var pids []int
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), d.Root+"/") {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && (d.cmd == nil || pid != d.cmd.Process.Pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// files are files of guests and networks that are gone, and half-written ones.
+func (d *Daemon) files() []string {
+	p := d.Paths()
+	var left []string
+	for _, dir := range []string{p.Guests(), p.Records(), p.ActiveNetworks(), p.Helper(), p.Domains(), p.Networks()} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			left = append(left, "file "+filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = filepath.WalkDir(d.Root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {
+			left = append(left, "file "+path)
+		}
+		return nil
+	})
+	return left
+}
+
+// cleanUp ends whatever is left of a daemon, by pid, and removes its root. A test that left something has failed before.
+func (d *Daemon) cleanUp() {
+	d.Kill()
+	for _, pid := range d.pids() {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	k := host.New(host.Options{})
+	defer k.Close()
+	if slice, ok := d.slice(); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		_ = k.KillCgroup(slice)
+		if err := k.RemoveCgroup(ctx, slice); err != nil {
+			d.T.Errorf("clean up: %v", err)
+		}
+	}
+	d.NS.Shell("nft flush ruleset")
+	_ = os.RemoveAll(d.Root)
+}
