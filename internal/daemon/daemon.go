@@ -61,6 +61,7 @@ func Run(ctx context.Context, o Options) error {
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
 		UIDFirst: s.UIDFirst, UIDLast: s.UIDFirst + s.UIDCount - 1,
 		VNCFirst: s.VNCPortFirst, VNCLast: s.VNCPortLast, Identity: id,
+		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
 	})
 	if err != nil {
 		return fmt.Errorf("take over what is there: %w", err)

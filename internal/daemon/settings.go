@@ -27,6 +27,8 @@ type Settings struct {
 	// VNCPortFirst and VNCPortLast are the TCP ports that graphics with autoport get.
 	VNCPortFirst uint16 `toml:"vnc_port_first"`
 	VNCPortLast  uint16 `toml:"vnc_port_last"`
+	// QEMUReadySeconds is how long a guest's QEMU may take from its start until its monitor answers.
+	QEMUReadySeconds uint16 `toml:"qemu_ready_seconds"`
 }
 
 // readSettings reads taproomd.toml; a file that is not there gives the defaults.
@@ -36,6 +38,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		Emulator: "/usr/bin/qemu-system-x86_64",
 		UIDFirst: id.UIDFirst, UIDCount: 65_536,
 		VNCPortFirst: 5900, VNCPortLast: 65_535,
+		QEMUReadySeconds: 30,
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -59,6 +62,9 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 	}
 	if s.VNCPortFirst < 5900 || s.VNCPortLast < s.VNCPortFirst {
 		return s, fmt.Errorf("%s: vnc_port_first and vnc_port_last: %d to %d is no range from 5900 up", path, s.VNCPortFirst, s.VNCPortLast)
+	}
+	if s.QEMUReadySeconds == 0 {
+		return s, fmt.Errorf("%s: qemu_ready_seconds: 0 leaves QEMU no time to start; the default is 30", path)
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/engine/store"
@@ -27,6 +28,7 @@ type Config struct {
 
 	UIDFirst, UIDLast uint32 // running guests and the DHCP helper get one each
 	VNCFirst, VNCLast uint16
+	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	Identity          Identity
 }
 
@@ -64,9 +66,15 @@ type Engine struct {
 
 var _ server.Backend = (*Engine)(nil)
 
+// readyWithin is how long QEMU may take until its monitor answers, when nobody says otherwise: about 100 times what it needs.
+const readyWithin = 30 * time.Second
+
 // New takes over what an earlier daemon left, whole or half-made, and starts what should start by itself. ctx bounds
 // taking over; the engine lives until Close.
 func New(ctx context.Context, cfg Config) (*Engine, error) {
+	if cfg.ReadyWithin == 0 {
+		cfg.ReadyWithin = readyWithin
+	}
 	e := &Engine{
 		cfg: cfg, k: cfg.Kernel, log: cfg.Log, paths: cfg.Paths,
 		domains: newRegistry[*domain](), networks: newRegistry[*network](),

@@ -25,7 +25,7 @@ func (e *Engine) openFacts(context.Context) error {
 	}
 	e.facts = &facts{
 		prober: &qemu.Prober{
-			Kernel: e.k, Launcher: e.cfg.Launch, CacheDir: e.paths.Cache, RunDir: e.paths.Run,
+			Kernel: e.k, Launcher: e.cfg.Launch, CacheDir: e.paths.Cache, RunDir: e.paths.Run, Timeout: e.cfg.ReadyWithin,
 			Confinement: qemu.Confinement{UID: uid, GID: uid},
 		},
 		kvmOnce: sync.OnceValue(func() qemu.KVM { return qemu.ProbeKVM(e.ctx, e.k) }),

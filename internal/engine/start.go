@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
@@ -19,9 +18,6 @@ import (
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
-
-// readyWithin is how long QEMU may take from its start until its monitor answers.
-const readyWithin = 30 * time.Second
 
 // StartDomain implements server.DomainJobs.
 func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) (server.Domain, error) {
@@ -214,7 +210,7 @@ func (s *starting) links(ctx context.Context) error {
 // exec starts QEMU and waits for its monitor.
 func (s *starting) exec(ctx context.Context) error {
 	e, p, r := s.e, s.e.places(s.d), &s.running.rec
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.ReadyWithin)
 	defer cancel()
 	proc, err := qemu.Start(ctx, e.k, qemu.StartSpec{
 		Launcher: e.cfg.Launch, Config: s.compiled.Config, Files: s.files,

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Prober struct {
 	RunDir   string // for the socket and the log of a probe; it exists
 	KVM      bool   // ask for the CPU models under KVM too; only where KVM is usable
 	Env      func(binary string) (env, firmware []string)
+	Timeout  time.Duration // bounds a probe, which takes about 100 ms; 0 is 20 s
 
 	serial atomic.Uint64
 	mu     sync.Mutex
@@ -38,7 +40,7 @@ type probed struct {
 	caps  *Capabilities
 }
 
-// probeTimeout bounds a probe when the caller does not: it takes about 100 ms.
+// probeTimeout bounds a probe when nobody says otherwise.
 const probeTimeout = 20 * time.Second
 
 // Probe returns the capabilities of a binary: from memory, from disk, or by running it. The caller does not change them.
@@ -63,9 +65,7 @@ func (p *Prober) Probe(ctx context.Context, binary string) (*Capabilities, error
 		if caps, err = p.ask(ctx, binary); err != nil {
 			return nil, err
 		}
-		if err := p.store(key, caps); err != nil {
-			return nil, err
-		}
+		_ = p.store(key, caps) // a disk that is full costs the next daemon a probe, and nobody an answer
 	}
 	e.caps, e.key = caps, key
 	return caps, nil
@@ -87,7 +87,7 @@ func (p *Prober) entry(binary string) *probed {
 
 // ask runs the binary.
 func (p *Prober) ask(ctx context.Context, binary string) (*Capabilities, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.Timeout, probeTimeout))
 	defer cancel()
 	caps := &Capabilities{Sandbox: true, CPUs: map[string][]CPU{}}
 	err := p.askUnder(ctx, binary, "tcg", caps)
