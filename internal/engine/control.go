@@ -47,7 +47,7 @@ func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "resume", func(ctx context.Context, d *domain, run *running) error {
 		if d.view().ref.State == server.DomainRunning {
-			return nil
+			return virterr.New(virterr.OperationInvalid, "domain '%s' is already running", d.label)
 		}
 		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
 			return monitorError(d, "resume", err)

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
+	"taproom/internal/engine/job"
 	"taproom/internal/host/nft"
 	"taproom/internal/network/dhcp"
 	"taproom/internal/network/firewall"
@@ -68,7 +70,15 @@ func (e *Engine) env() *state.Env {
 // converge makes what the scope names on the host be as want says. The taps it made are in the Env; when it fails they
 // are closed, and with them gone.
 func (e *Engine) converge(ctx context.Context, want state.State, scope state.Scope) (*state.Env, error) {
+	return e.convergeTimed(ctx, want, scope, nil)
+}
+
+// convergeTimed is converge; what the steps took goes to a trace.
+func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope state.Scope, trace *job.Trace) (*state.Env, error) {
 	env := e.env()
+	if trace != nil {
+		env.Timed = func(s state.Step, began, ended time.Time) { trace.Add(stageOf(s), began, ended) }
+	}
 	plan, err := planFor(ctx, env, want, scope)
 	if err == nil {
 		e.writeDown(plan)
@@ -78,6 +88,17 @@ func (e *Engine) converge(ctx context.Context, want state.State, scope state.Sco
 		return nil, errors.Join(err, env.CloseTaps())
 	}
 	return env, nil
+}
+
+// stageOf is the stage of a start that a step belongs to.
+func stageOf(s state.Step) string {
+	switch s.(type) {
+	case state.ChangeElements:
+		return "firewall"
+	case state.SetDHCP:
+		return "dhcp server"
+	}
+	return "links"
 }
 
 func planFor(ctx context.Context, env *state.Env, want state.State, scope state.Scope) (state.Plan, error) {

@@ -23,6 +23,8 @@ type netView struct {
 	ref  server.Network
 	def  *defined      // nil for a transient network
 	live *spec.Network // nil when inactive
+	// trace is of its start; nil when an earlier daemon started it.
+	trace *job.Trace
 }
 
 // exists reports whether there is anything to show.

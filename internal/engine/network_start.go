@@ -7,6 +7,7 @@ import (
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
 	"taproom/internal/network/state"
@@ -62,16 +63,20 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	}
 	e.idle.RLock()
 	defer e.idle.RUnlock()
-	if err := e.bring(j.Context(), n, doc); err != nil {
+	trace := job.NewTrace()
+	if err := e.bring(j.Context(), n, doc, trace); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
 	}
-	v := n.update(func(v *netView) { v.live, v.ref.Active, v.ref.Bridge = doc, true, doc.Bridge.Name })
+	v := n.update(func(v *netView) {
+		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.Bridge.Name, trace
+	})
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil
 }
 
 // bring applies a network's desired state, or goes back to none.
-func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network) error {
+func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace *job.Trace) error {
+	planned := trace.Stage("plan")
 	want, err := e.compileNetwork(doc)
 	if err != nil {
 		return err
@@ -84,7 +89,8 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network) error
 		return err
 	}
 	want = want.Merge(state.State{Ports: e.portsOn(n.label)})
-	_, err = e.converge(ctx, want, want.Scope())
+	planned()
+	_, err = e.convergeTimed(ctx, want, want.Scope(), trace)
 	if err == nil {
 		return nil
 	}
@@ -161,7 +167,7 @@ func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, e.bring(ctx, n, live))
+	return errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
 }
 
 // helperIfIdle ends the DHCP helper when nothing needs it.

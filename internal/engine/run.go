@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"taproom/internal/engine/job"
 	"taproom/internal/guest"
@@ -24,6 +25,7 @@ type running struct {
 	mon      *qmp.Client
 
 	trace      *job.Trace // nil when an earlier daemon started it
+	booted     time.Time  // when its processors first ran; zero for a paused start
 	balloonKiB atomic.Uint64
 	rebooting  atomic.Bool // the power button was pressed so that it boots again
 	settling   atomic.Bool // a start or a stop is under way: what QEMU tells meanwhile is no news

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
@@ -138,23 +139,25 @@ type starting struct {
 func (s *starting) run(ctx context.Context) error {
 	defer s.closeFiles()
 	for _, stage := range []struct {
-		name string
+		name string // "" for one that records its parts itself
 		do   func(context.Context) error
 	}{
 		{"plan", s.plan},
-		{"links", s.links},
+		{"", s.links},
 		{"files", s.open},
-		{"qemu", s.exec},
+		{"", s.exec},
 		{"settle", s.settle},
 	} {
-		done := s.trace.Stage(stage.name)
+		began := time.Now()
 		if err := stage.do(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				return errors.Join(cause, err)
 			}
 			return err
 		}
-		done()
+		if stage.name != "" {
+			s.trace.Add(stage.name, began, time.Now())
+		}
 	}
 	return nil
 }
@@ -202,7 +205,7 @@ func (s *starting) links(ctx context.Context) error {
 	if len(want.Ports) == 0 {
 		return nil
 	}
-	env, err := s.e.converge(ctx, want, want.Scope())
+	env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
 	s.env = env
 	return err
 }
@@ -212,6 +215,7 @@ func (s *starting) exec(ctx context.Context) error {
 	e, p, r := s.e, s.e.places(s.d), &s.running.rec
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ReadyWithin)
 	defer cancel()
+	began := time.Now()
 	proc, err := qemu.Start(ctx, e.k, qemu.StartSpec{
 		Launcher: e.cfg.Launch, Config: s.compiled.Config, Files: s.files,
 		Confinement: qemu.Confinement{UID: r.UID, GID: r.UID},
@@ -222,6 +226,8 @@ func (s *starting) exec(ctx context.Context) error {
 	}
 	s.running.proc, s.running.mon = proc, proc.QMP()
 	r.PID, r.PIDStart = proc.PID(), proc.StartTime()
+	s.trace.Add("exec", began, proc.Executed())
+	s.trace.Add("qmp", proc.Executed(), time.Now())
 	return nil
 }
 
@@ -239,6 +245,7 @@ func (s *starting) settle(ctx context.Context) error {
 		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
 			return err
 		}
+		run.booted = time.Now()
 	}
 	run.rec.Phase = phaseRunning
 	return e.saveRecord(run)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
@@ -91,26 +90,6 @@ func (e *Engine) DaemonVersion() own.Version {
 		v.QEMU = c.Version.String()
 	}
 	return v
-}
-
-// Trace implements server.Documents: the stages of the last start, and what the guest's agent adds of its own boot.
-func (e *Engine) Trace(ctx context.Context, what string) (own.Trace, error) {
-	d, err := e.domainNamed(what)
-	if err != nil {
-		return own.Trace{}, err
-	}
-	run, err := d.running()
-	if err != nil {
-		return own.Trace{}, err
-	}
-	if run.trace == nil {
-		return own.Trace{}, virterr.New(virterr.OperationInvalid, "domain '%s' was started by an earlier daemon, which took the times with it", d.label)
-	}
-	t := own.Trace{Domain: d.label, Began: run.trace.Begin().Format(time.RFC3339Nano), Spans: []own.Span{}}
-	for _, s := range run.trace.Spans() {
-		t.Spans = append(t.Spans, own.Span{Name: s.Name, Start: s.Start.Microseconds(), Took: s.Took.Microseconds()})
-	}
-	return t, nil
 }
 
 // Agent implements server.Documents: it hands one request to the agent of the built-in guest and returns its answer.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,7 @@ type Process struct {
 
 	landlock   int
 	noLandlock string
+	executed   time.Time
 
 	cancel  context.CancelFunc
 	watched chan struct{} // the watcher has returned
@@ -78,6 +80,9 @@ func (p *Process) QMP() *qmp.Client { return p.qmp.Load() }
 
 // Landlock returns the version of Landlock that confines a process started here, or 0 and why there is none.
 func (p *Process) Landlock() (version int, why string) { return p.landlock, p.noLandlock }
+
+// Executed is when taproom-launch became QEMU; zero for one that was adopted.
+func (p *Process) Executed() time.Time { return p.executed }
 
 // Exited is closed when the process has ended. Close does not close it.
 func (p *Process) Exited() <-chan struct{} { return p.exited }

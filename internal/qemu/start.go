@@ -96,6 +96,7 @@ func (st *starting) run(ctx context.Context) (*Process, error) {
 	if err := st.handOver(ctx); err != nil {
 		return nil, st.giveUp(ctx, p, err)
 	}
+	p.executed = time.Now()
 	conn := st.conn
 	st.conn = nil // the client owns it
 	client, err := qmp.New(ctx, st.k, conn, st.spec.QMPPath)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"taproom/internal/host"
 )
@@ -14,6 +15,9 @@ type Env struct {
 	Group    uint32          // our link group
 	Firewall FirewallBackend // nil: elements are neither observed nor planned
 	DHCP     DHCPBackend     // nil: services are neither observed nor planned
+
+	// Timed, where it is not nil, is told how long each step took.
+	Timed func(s Step, began, ended time.Time)
 
 	// Taps are those that Apply made, by name. The caller passes their descriptors on and closes them; it also closes
 	// those of a plan that failed half-way.

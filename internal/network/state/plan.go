@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Step is one change of the host.
@@ -87,8 +88,12 @@ func (p Plan) Apply(ctx context.Context, e *Env) error {
 		if err := ctx.Err(); err != nil {
 			return &StepError{Step: s, Err: err}
 		}
+		began := time.Now()
 		if err := s.Apply(ctx, r); err != nil {
 			return &StepError{Step: s, Err: err}
+		}
+		if e.Timed != nil {
+			e.Timed(s, began, time.Now())
 		}
 	}
 	return nil
