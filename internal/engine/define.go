@@ -6,6 +6,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
 	"taproom/internal/spec"
@@ -70,13 +71,9 @@ func documentError(err error) error {
 
 // define keeps a completed document, as a new domain or in place of one with the same name and UUID.
 func (e *Engine) define(ctx context.Context, doc *spec.Domain) (server.Domain, error) {
-	d, isNew, err := e.claim(doc)
+	d, j, err := e.hold(ctx, doc, "define")
 	if err != nil {
 		return server.Domain{}, err
-	}
-	j, err := d.slot.Begin(ctx, "define domain '"+d.label+"'")
-	if err != nil {
-		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
 	head := headOf(doc)
@@ -85,9 +82,7 @@ func (e *Engine) define(ctx context.Context, doc *spec.Domain) (server.Domain, e
 	}
 	def := &defined{head: head, xml: doc.Format()}
 	if err := e.keep(d, def); err != nil {
-		if isNew {
-			e.domains.remove(d)
-		}
+		e.letGoOf(d)
 		return server.Domain{}, err
 	}
 	detail := int32(server.EventDefinedAdded)
@@ -111,23 +106,46 @@ func (e *Engine) keep(d *domain, def *defined) error {
 	return nil
 }
 
+// hold finds the domain a document is about, or makes one, and takes its slot for a job. A domain that somebody removed
+// while the job waited is not the one: then the name is free again.
+func (e *Engine) hold(ctx context.Context, doc *spec.Domain, what string) (*domain, *job.Job, error) {
+	for {
+		d, err := e.claim(doc)
+		if err != nil {
+			return nil, nil, err
+		}
+		j, err := d.slot.Begin(ctx, what+" domain '"+d.label+"'")
+		if err != nil {
+			return nil, nil, virterr.Wrap(virterr.OperationTimeout, err)
+		}
+		if now, ok := e.domains.uuid(d.uuid); ok && now == d {
+			return d, j, nil
+		}
+		j.End()
+	}
+}
+
+// letGoOf removes a domain that came to nothing: it is neither defined nor does it run. The caller holds the slot.
+func (e *Engine) letGoOf(d *domain) {
+	if !d.view().exists() {
+		e.domains.remove(d)
+	}
+}
+
 // claim finds the domain a document is about, or takes its name and UUID for a new one. A document that has the name of
 // one domain and the UUID of another is refused, as libvirt does.
-func (e *Engine) claim(doc *spec.Domain) (d *domain, isNew bool, err error) {
-	for {
-		d := newDomain(*doc.UUID, doc.Name, nil)
-		holder, ok := e.domains.add(d)
-		switch {
-		case ok:
-			return d, true, nil
-		case holder.uuid == *doc.UUID && holder.label == doc.Name:
-			return holder, false, nil
-		case holder.uuid == *doc.UUID:
-			return nil, false, virterr.New(virterr.OperationFailed, "domain '%s' is already defined with uuid %s", holder.label, holder.uuid)
-		default:
-			return nil, false, virterr.New(virterr.OperationFailed, "domain '%s' already exists with uuid %s", holder.label, holder.uuid)
-		}
+func (e *Engine) claim(doc *spec.Domain) (*domain, error) {
+	d := newDomain(*doc.UUID, doc.Name, nil)
+	holder, ok := e.domains.add(d)
+	switch {
+	case ok:
+		return d, nil
+	case holder.uuid == *doc.UUID && holder.label == doc.Name:
+		return holder, nil
+	case holder.uuid == *doc.UUID:
+		return nil, virterr.New(virterr.OperationFailed, "domain '%s' is already defined with uuid %s", holder.label, holder.uuid)
 	}
+	return nil, virterr.New(virterr.OperationFailed, "domain '%s' already exists with uuid %s", holder.label, holder.uuid)
 }
 
 // headOf is what is known of a document without parsing it.

@@ -5,6 +5,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
 	"taproom/internal/spec"
@@ -98,13 +99,9 @@ func keepNetworkIdentity(old *network, doc *spec.Network) {
 
 // defineNetwork keeps a completed document.
 func (e *Engine) defineNetwork(ctx context.Context, doc *spec.Network) (server.Network, error) {
-	n, isNew, err := e.claimNetwork(doc)
+	n, j, err := e.holdNetwork(ctx, doc, "define")
 	if err != nil {
 		return server.Network{}, err
-	}
-	j, err := n.slot.Begin(ctx, "define network '"+n.label+"'")
-	if err != nil {
-		return server.Network{}, virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
 	def := &defined{head: definition{Name: doc.Name, UUID: *doc.UUID, Bridge: doc.Bridge.Name}, xml: doc.Format()}
@@ -112,7 +109,7 @@ func (e *Engine) defineNetwork(ctx context.Context, doc *spec.Network) (server.N
 		def.head.Autostart = old.head.Autostart
 	}
 	if err := e.keepNetwork(n, def); err != nil {
-		if isNew {
+		if !n.view().exists() {
 			e.networks.remove(n)
 		}
 		return server.Network{}, err
@@ -135,19 +132,37 @@ func (e *Engine) keepNetwork(n *network, def *defined) error {
 	return nil
 }
 
+// holdNetwork is hold for networks.
+func (e *Engine) holdNetwork(ctx context.Context, doc *spec.Network, what string) (*network, *job.Job, error) {
+	for {
+		n, err := e.claimNetwork(doc)
+		if err != nil {
+			return nil, nil, err
+		}
+		j, err := n.slot.Begin(ctx, what+" network '"+n.label+"'")
+		if err != nil {
+			return nil, nil, virterr.Wrap(virterr.OperationTimeout, err)
+		}
+		if now, ok := e.networks.uuid(n.uuid); ok && now == n {
+			return n, j, nil
+		}
+		j.End()
+	}
+}
+
 // claimNetwork finds the network a document is about, or takes its name and UUID for a new one.
-func (e *Engine) claimNetwork(doc *spec.Network) (n *network, isNew bool, err error) {
+func (e *Engine) claimNetwork(doc *spec.Network) (*network, error) {
 	fresh := newNetwork(*doc.UUID, doc.Name, nil)
 	holder, ok := e.networks.add(fresh)
 	switch {
 	case ok:
-		return fresh, true, nil
+		return fresh, nil
 	case holder.uuid == *doc.UUID && holder.label == doc.Name:
-		return holder, false, nil
+		return holder, nil
 	case holder.uuid == *doc.UUID:
-		return nil, false, virterr.New(virterr.OperationFailed, "network is already defined as '%s' with uuid %s", holder.label, holder.uuid)
+		return nil, virterr.New(virterr.OperationFailed, "network is already defined as '%s' with uuid %s", holder.label, holder.uuid)
 	}
-	return nil, false, virterr.New(virterr.OperationFailed, "network '%s' already exists with uuid %s", holder.label, holder.uuid)
+	return nil, virterr.New(virterr.OperationFailed, "network '%s' already exists with uuid %s", holder.label, holder.uuid)
 }
 
 // UndefineNetwork implements server.Networks. An active network goes on, as a transient one.

@@ -21,15 +21,27 @@ func (e *Engine) StartNetwork(ctx context.Context, uuid spec.UUID) error {
 	if err != nil {
 		return err
 	}
-	def := n.view().def
-	if def == nil {
-		return virterr.New(virterr.OperationInvalid, "network '%s' is transient and active already", n.label)
+	j, err := n.slot.Begin(ctx, "start network '"+n.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
-	doc, err := spec.ParseNetwork(def.xml)
+	defer j.End()
+	v := n.view()
+	switch {
+	case v.live != nil:
+		return alreadyActive(n)
+	case v.def == nil: // undefined while the job waited
+		return virterr.NetworkNotFound("uuid", uuid.String())
+	}
+	doc, err := spec.ParseNetwork(v.def.xml)
 	if err != nil {
 		return err
 	}
-	return e.activate(ctx, n, doc)
+	return e.activate(j.Context(), n, doc)
+}
+
+func alreadyActive(n *network) error {
+	return virterr.New(virterr.OperationInvalid, "network is already active: '%s'", n.label)
 }
 
 // CreateNetwork implements server.Networks: a network without a definition.
@@ -38,12 +50,16 @@ func (e *Engine) CreateNetwork(ctx context.Context, xml string, _ uint32) (serve
 	if err != nil {
 		return server.Network{}, err
 	}
-	n, isNew, err := e.claimNetwork(doc)
+	n, j, err := e.holdNetwork(ctx, doc, "start")
 	if err != nil {
 		return server.Network{}, err
 	}
-	if err := e.activate(ctx, n, doc); err != nil {
-		if isNew && !n.view().exists() {
+	defer j.End()
+	if n.view().live != nil {
+		return server.Network{}, alreadyActive(n)
+	}
+	if err := e.activate(j.Context(), n, doc); err != nil {
+		if !n.view().exists() {
 			e.forgetNetwork(ctx, n)
 		}
 		return server.Network{}, err
@@ -51,20 +67,13 @@ func (e *Engine) CreateNetwork(ctx context.Context, xml string, _ uint32) (serve
 	return n.view().ref, nil
 }
 
-// activate makes a network exist on the host. It is written down first: a daemon that dies on the way finishes it.
+// activate makes a network exist on the host. It is written down first: a daemon that dies on the way finishes it. The
+// caller holds the slot.
 func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) error {
-	j, err := n.slot.Begin(ctx, "start network '"+n.label+"'")
-	if err != nil {
-		return virterr.Wrap(virterr.OperationTimeout, err)
-	}
-	defer j.End()
-	if n.view().live != nil {
-		return virterr.New(virterr.OperationInvalid, "network is already active: '%s'", n.label)
-	}
 	e.idle.RLock()
 	defer e.idle.RUnlock()
 	trace := job.NewTrace()
-	if err := e.bring(j.Context(), n, doc, trace); err != nil {
+	if err := e.bring(ctx, n, doc, trace); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
 	}
 	v := n.update(func(v *netView) {

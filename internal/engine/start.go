@@ -26,6 +26,17 @@ func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) 
 	if err != nil {
 		return server.Domain{}, err
 	}
+	j, err := d.slot.Begin(ctx, "start domain '"+d.label+"'")
+	if err != nil {
+		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	if !d.view().exists() { // undefined while the job waited
+		return server.Domain{}, virterr.DomainNotFound("uuid", uuid.String())
+	}
+	if d.view().run != nil {
+		return server.Domain{}, alreadyRuns(d)
+	}
 	trace := job.NewTrace()
 	read := trace.Stage("parse")
 	doc, err := e.definitionOf(d)
@@ -33,7 +44,11 @@ func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) 
 		return server.Domain{}, err
 	}
 	read()
-	return e.start(ctx, d, doc, flags, trace)
+	return e.start(j.Context(), d, doc, flags, trace)
+}
+
+func alreadyRuns(d *domain) error {
+	return virterr.New(virterr.OperationInvalid, "domain is already running: '%s'", d.label)
 }
 
 // CreateDomain implements server.DomainJobs.
@@ -45,33 +60,27 @@ func (e *Engine) CreateDomain(ctx context.Context, xml string, flags uint32) (se
 		return server.Domain{}, err
 	}
 	read()
-	d, isNew, err := e.claim(doc)
+	d, j, err := e.hold(ctx, doc, "start")
 	if err != nil {
 		return server.Domain{}, err
 	}
-	ref, err := e.start(ctx, d, doc, flags, trace)
-	if err != nil && isNew && !d.view().exists() {
-		e.domains.remove(d)
+	defer j.End()
+	if d.view().run != nil {
+		return server.Domain{}, alreadyRuns(d)
 	}
+	ref, err := e.start(j.Context(), d, doc, flags, trace)
+	e.letGoOf(d)
 	return ref, err
 }
 
-// start runs a completed document as a job: the host's side first, which goes back by difference when something fails;
-// then QEMU; and last, past what can be undone, its processors.
+// start runs a completed document: the host's side first, which goes back by difference when something fails; then QEMU;
+// and last, past what can be undone, its processors. The caller holds the slot.
 func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags uint32, trace *job.Trace) (server.Domain, error) {
-	j, err := d.slot.Begin(ctx, "start domain '"+d.label+"'")
-	if err != nil {
-		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
-	}
-	defer j.End()
-	if d.view().run != nil {
-		return server.Domain{}, virterr.New(virterr.OperationInvalid, "domain is already running: '%s'", d.label)
-	}
 	if err := e.acceleratorOf(doc); err != nil {
 		return server.Domain{}, err
 	}
 	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0}
-	if err := s.run(j.Context()); err != nil {
+	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
 		if uerr := s.undo(back); uerr != nil {
 			e.problem.add(e.log, "domain '"+d.label+"': a failed start left something behind: "+uerr.Error())

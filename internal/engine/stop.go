@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,8 @@ func (e *Engine) DestroyDomain(ctx context.Context, uuid spec.UUID, flags uint32
 	if err != nil {
 		return err
 	}
+	was := d.view().run
+	cut := d.slot.Current()
 	j, err := d.slot.Preempt(ctx, "destroy domain '"+d.label+"'")
 	if err != nil {
 		return virterr.Wrap(virterr.OperationTimeout, err)
@@ -31,6 +34,9 @@ func (e *Engine) DestroyDomain(ctx context.Context, uuid spec.UUID, flags uint32
 	defer j.End()
 	run, err := d.running()
 	if err != nil {
+		if was == nil && strings.HasPrefix(cut, "start ") {
+			return nil // a start was cut short, and took back what it had made
+		}
 		return err
 	}
 	if flags&server.DestroyGraceful != 0 {

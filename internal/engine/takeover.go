@@ -51,7 +51,7 @@ func (e *Engine) recallNetworks(want *state.State) error {
 			e.problem.add(e.log, fmt.Sprintf("network '%s' was active and its document cannot be read: %v", i.Head.Name, err))
 			continue
 		}
-		n, isNew, err := e.claimNetwork(doc)
+		n, err := e.claimNetwork(doc)
 		if err != nil {
 			e.problem.add(e.log, fmt.Sprintf("network '%s' was active: %v", i.Head.Name, err))
 			continue
@@ -59,7 +59,7 @@ func (e *Engine) recallNetworks(want *state.State) error {
 		s, err := e.compileNetwork(doc)
 		if err != nil {
 			e.problem.add(e.log, fmt.Sprintf("network '%s' was active: %v", i.Head.Name, err))
-			if isNew {
+			if !n.view().exists() {
 				e.networks.remove(n)
 			}
 			continue
@@ -114,7 +114,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	if err != nil {
 		return nil, fmt.Errorf("the document it was started from cannot be read: %w", err)
 	}
-	d, isNew, err := e.claim(doc)
+	d, err := e.claim(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 		if rerr := e.release(ctx, d, i.Head); rerr != nil {
 			return nil, errors.Join(err, rerr)
 		}
-		if isNew {
-			e.domains.remove(d)
-		}
+		e.letGoOf(d)
 		if run.rec.Phase == phaseRunning {
 			d.update(func(v *view) { v.ref.Reason = server.ShutoffCrashed })
 		}
