@@ -15,13 +15,14 @@ import (
 // tempPrefix starts the names of files that are being written; SweepTemp knows them by it.
 const tempPrefix = ".taproom-tmp-"
 
-// WriteFile replaces path by data in one step: a reader, or a crash, finds the old file or the new one and nothing
-// between. With durable the new one survives a power cut once WriteFile has returned. When it fails (disk full, no
-// permission) the old file is untouched and the temporary one removed.
+// WriteFile replaces path by data in one step: a reader, or a crash of ours, finds the old file or the new one and nothing
+// between. With durable the same holds for a power cut, and the new file survives one once WriteFile has returned;
+// without, a power cut may leave an empty file, and nothing waits for a disk. When it fails (disk full, no permission) the
+// old file is untouched and the temporary one removed.
 func (k *Kernel) WriteFile(path string, data []byte, mode fs.FileMode, durable bool) error {
 	dir, base := filepath.Split(path)
 	temp := filepath.Join(dir, tempPrefix+base+"."+rand.Text())
-	err := k.writeTemp(temp, data, mode)
+	err := k.writeTemp(temp, data, mode, durable)
 	if err == nil {
 		k.Step("file rename " + base)
 		err = os.Rename(temp, path)
@@ -39,7 +40,7 @@ func (k *Kernel) WriteFile(path string, data []byte, mode fs.FileMode, durable b
 	return nil
 }
 
-func (k *Kernel) writeTemp(temp string, data []byte, mode fs.FileMode) error {
+func (k *Kernel) writeTemp(temp string, data []byte, mode fs.FileMode, durable bool) error {
 	base := filepath.Base(temp)
 	base = strings.TrimPrefix(base[:strings.LastIndexByte(base, '.')], tempPrefix)
 	k.Step("file create " + base)
@@ -55,9 +56,11 @@ func (k *Kernel) writeTemp(temp string, data []byte, mode fs.FileMode) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
-	k.Step("file sync " + base)
-	if err := f.Sync(); err != nil {
-		return err
+	if durable {
+		k.Step("file sync " + base)
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
 	return f.Close()
 }

@@ -65,9 +65,12 @@ func (s *Store[Head]) Put(item Item[Head]) error {
 	return s.k.WriteFile(s.path(item.Key), file, 0o600, s.durable)
 }
 
-// Delete removes a document; one that is not there is success.
+// Delete removes a document; one that is not there is success. From a durable store it is gone for good.
 func (s *Store[Head]) Delete(key string) error {
-	return s.k.Remove(s.path(key))
+	if err := s.k.Remove(s.path(key)); err != nil || !s.durable {
+		return err
+	}
+	return s.k.SyncDir(s.dir)
 }
 
 // Load reads every document. Damaged ones are set aside and returned beside the whole ones.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,4 +124,26 @@ func TestAnyDocumentComesBackAsItWas(t *testing.T) {
 			t.Fatalf("got %+v, want %+v", items[0], want)
 		}
 	})
+}
+
+func TestOnlyADurableStoreWaitsForTheDiskAndAlsoWhenItDeletes(t *testing.T) {
+	t.Parallel()
+	for durable, want := range map[bool]int{true: 3, false: 0} { // a file and its directory, and the directory again
+		syncs := 0
+		k := host.New(host.Options{Hook: func(call string) {
+			if strings.Contains(call, "sync") {
+				syncs++
+			}
+		}})
+		s, err := Open[head](k, t.TempDir(), durable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Put(Item[head]{Key: "a"}), s.Delete("a")); err != nil {
+			t.Fatal(err)
+		}
+		if syncs != want {
+			t.Errorf("durable %v: synced %d times, want %d", durable, syncs, want)
+		}
+	}
 }
