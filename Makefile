@@ -4,6 +4,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 export PATH := $(CURDIR)/build/toolchain/bin:$(PATH)
 export GOTOOLCHAIN ?= auto
+export GOFLAGS += -buildvcs=false
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
@@ -23,13 +24,15 @@ build: ## put the programs in bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent
 
 check: setup-test lint ## what the repo promises of itself: layers, sizes, documentation, promises
+	go test -C tools ./...
 	go run -C tools ./repocheck $(CURDIR)
 
-lint: setup-test
+lint: setup-test ## the pinned formatter and linters
 	go build -C tools -o $(CURDIR)/build/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
-	test -z "$$(build/gofumpt -l cmd internal)" || { build/gofumpt -d cmd internal | head -50; exit 1; }
+	test -z "$$(build/gofumpt -l cmd examples internal tools)" || { build/gofumpt -d cmd examples internal tools | head -50; exit 1; }
 	build/golangci-lint run ./...
+	cd tools && ../build/golangci-lint run ./...
 
 race: setup-test build ## the tests again under the race detector
 	TAPROOM_BIN=$(CURDIR)/bin go test -race -timeout 40m ./...

@@ -2,6 +2,7 @@
 # setup.sh run|test: installs from the distribution what is missing, and nothing else. Running it again changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+mkdir -p build
 
 packages="qemu-system-x86 nftables iproute2 ca-certificates xz-utils git"
 if [ "${1:?run or test}" = test ]; then
@@ -16,15 +17,16 @@ if [ -n "$missing" ]; then
   [ "$(id -u)" = 0 ] || { echo "setup: these packages are missing:$missing; install them, or run this as root" >&2; exit 1; }
   echo "setup: installing$missing"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
   # shellcheck disable=SC2086
-  apt-get install -y -qq --no-install-recommends $missing
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; } >build/setup.log 2>&1 ||
+    { cat build/setup.log >&2; echo "setup: apt-get could not install$missing; what it said is above" >&2; exit 1; }
 fi
 
 # Any Go from 1.21 on fetches the version that go.mod names; the distribution's own is older, its backport is not.
+export PATH="$PWD/build/toolchain/bin:$PATH"
 go_is_new_enough() {
   local version
-  version=$(go env GOVERSION 2>/dev/null) || return 1
+  version=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
   [ "$(printf '%s\n' go1.21 "$version" | sort -V | head -n 1)" = go1.21 ]
 }
 if ! go_is_new_enough; then
