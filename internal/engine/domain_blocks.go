@@ -65,9 +65,14 @@ func (e *Engine) blockStats(ctx context.Context, d *domain, v *view) ([]server.P
 				name  string
 				value int64
 			}{
-				{"rd.reqs", b.Stats.ReadOps}, {"rd.bytes", b.Stats.ReadBytes}, {"rd.times", b.Stats.ReadNS},
-				{"wr.reqs", b.Stats.WriteOps}, {"wr.bytes", b.Stats.WriteBytes}, {"wr.times", b.Stats.WriteNS},
-				{"fl.reqs", b.Stats.FlushOps}, {"fl.times", b.Stats.FlushNS},
+				{"rd.reqs", b.Stats.ReadOps},
+				{"rd.bytes", b.Stats.ReadBytes},
+				{"rd.times", b.Stats.ReadNS},
+				{"wr.reqs", b.Stats.WriteOps},
+				{"wr.bytes", b.Stats.WriteBytes},
+				{"wr.times", b.Stats.WriteNS},
+				{"fl.reqs", b.Stats.FlushOps},
+				{"fl.times", b.Stats.FlushNS},
 			} {
 				out = append(out, remote.Uint64Param(prefix+f.name, uint64(f.value)))
 			}

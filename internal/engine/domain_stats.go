@@ -91,8 +91,14 @@ func (e *Engine) interfaceStats(v *view) []server.Param {
 			name  string
 			value int64
 		}{
-			{"rx.bytes", s.RxBytes}, {"rx.pkts", s.RxPackets}, {"rx.errs", s.RxErrors}, {"rx.drop", s.RxDrops},
-			{"tx.bytes", s.TxBytes}, {"tx.pkts", s.TxPackets}, {"tx.errs", s.TxErrors}, {"tx.drop", s.TxDrops},
+			{"rx.bytes", s.RxBytes},
+			{"rx.pkts", s.RxPackets},
+			{"rx.errs", s.RxErrors},
+			{"rx.drop", s.RxDrops},
+			{"tx.bytes", s.TxBytes},
+			{"tx.pkts", s.TxPackets},
+			{"tx.errs", s.TxErrors},
+			{"tx.drop", s.TxDrops},
 		} {
 			out = append(out, remote.Uint64Param(prefix+f.name, uint64(f.value)))
 		}
@@ -163,10 +169,14 @@ func (e *Engine) balloonStats(ctx context.Context, run *running) []server.Memory
 		tag  int32
 		unit int64
 	}{
-		{"stat-swap-in", server.MemoryStatSwapIn, 1024}, {"stat-swap-out", server.MemoryStatSwapOut, 1024},
-		{"stat-major-faults", server.MemoryStatMajorFault, 1}, {"stat-minor-faults", server.MemoryStatMinorFault, 1},
-		{"stat-free-memory", server.MemoryStatUnused, 1024}, {"stat-total-memory", server.MemoryStatAvailable, 1024},
-		{"stat-available-memory", server.MemoryStatUsable, 1024}, {"stat-disk-caches", server.MemoryStatDiskCaches, 1024},
+		{"stat-swap-in", server.MemoryStatSwapIn, 1024},
+		{"stat-swap-out", server.MemoryStatSwapOut, 1024},
+		{"stat-major-faults", server.MemoryStatMajorFault, 1},
+		{"stat-minor-faults", server.MemoryStatMinorFault, 1},
+		{"stat-free-memory", server.MemoryStatUnused, 1024},
+		{"stat-total-memory", server.MemoryStatAvailable, 1024},
+		{"stat-available-memory", server.MemoryStatUsable, 1024},
+		{"stat-disk-caches", server.MemoryStatDiskCaches, 1024},
 	} {
 		if v, ok := reply.Stats[f.name]; ok && v >= 0 { // -1: the guest does not say
 			out = append(out, server.MemoryStat{Tag: f.tag, Value: uint64(v / f.unit)})

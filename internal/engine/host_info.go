@@ -78,8 +78,10 @@ func (e *Engine) NodeMemoryStats(cell int32) ([]server.NodeStat, error) {
 		return nil, virterr.Wrap(virterr.SystemError, err)
 	}
 	return []server.NodeStat{
-		{Name: "total", Value: m.TotalKiB}, {Name: "free", Value: m.FreeKiB},
-		{Name: "buffers", Value: m.BuffersKiB}, {Name: "cached", Value: m.CachedKiB},
+		{Name: "total", Value: m.TotalKiB},
+		{Name: "free", Value: m.FreeKiB},
+		{Name: "buffers", Value: m.BuffersKiB},
+		{Name: "cached", Value: m.CachedKiB},
 	}, nil
 }
 

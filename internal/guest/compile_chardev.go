@@ -48,8 +48,11 @@ func (c *compiler) channels() error {
 			}
 		}
 		p := qemu.Props{
-			{Key: "driver", Value: "virtserialport"}, {Key: "bus", Value: ctl + ".0"}, {Key: "nr", Value: port},
-			{Key: "chardev", Value: id}, {Key: "id", Value: n.Alias.Name},
+			{Key: "driver", Value: "virtserialport"},
+			{Key: "bus", Value: ctl + ".0"},
+			{Key: "nr", Value: port},
+			{Key: "chardev", Value: id},
+			{Key: "id", Value: n.Alias.Name},
 		}
 		if n.Target.Name != "" {
 			p = p.With("name", n.Target.Name)

@@ -36,32 +36,56 @@ func TestCompileRefusesWhatQEMUCannotDo(t *testing.T) {
 		return "<disk type='file'>" + inside + "<source file='/a'/><target dev='vda'/></disk>"
 	}
 	for _, c := range []struct{ name, outside, devices, want string }{
-		{"threads that do not multiply to the CPUs", "<cpu><topology sockets='1' cores='3' threads='1'/></cpu>", "",
-			"cpu/topology is not supported: sockets, dies, cores and threads multiply to 3, but there are 2 vcpus"},
-		{"a topology of no cores", "<cpu><topology sockets='1' cores='0' threads='1'/></cpu>", "",
-			`invalid cpu/topology: cores="0" is no number from 1`},
-		{"a policy nobody knows", "<cpu mode='maximum'><feature policy='maybe' name='aes'/></cpu>", "",
-			`invalid cpu/feature: policy="maybe" of aes is none of require, force, optional, disable, forbid`},
-		{"native I/O through the page cache", "", disk("<driver io='native'/>"),
-			"disk/driver is not supported: disk vda: io='native' bypasses the page cache; use it with cache='none' or 'directsync'"},
-		{"a cache mode nobody knows", "", disk("<driver cache='fast'/>"),
-			`invalid disk/driver: disk vda: cache="fast" is none of none, writethrough, writeback, directsync, unsafe`},
-		{"an image format that is not implemented", "", disk("<driver type='vmdk'/>"),
-			`disk/driver is not supported: disk vda: format "vmdk" is not implemented; use raw or qcow2`},
-		{"a raw image on top of another", "", disk("<backingStore type='file'><format type='raw'/><source file='/b'/></backingStore>"),
-			"invalid disk/backingStore: disk vda: a raw image has no backing image"},
-		{"a backing image whose format would have to be guessed", "", disk("<driver type='qcow2'/><backingStore type='file'><source file='/b'/></backingStore>"),
-			"invalid disk/backingStore: disk vda: a backing image needs a source and a format"},
+		{
+			"threads that do not multiply to the CPUs", "<cpu><topology sockets='1' cores='3' threads='1'/></cpu>", "",
+			"cpu/topology is not supported: sockets, dies, cores and threads multiply to 3, but there are 2 vcpus",
+		},
+		{
+			"a topology of no cores", "<cpu><topology sockets='1' cores='0' threads='1'/></cpu>", "",
+			`invalid cpu/topology: cores="0" is no number from 1`,
+		},
+		{
+			"a policy nobody knows", "<cpu mode='maximum'><feature policy='maybe' name='aes'/></cpu>", "",
+			`invalid cpu/feature: policy="maybe" of aes is none of require, force, optional, disable, forbid`,
+		},
+		{
+			"native I/O through the page cache", "", disk("<driver io='native'/>"),
+			"disk/driver is not supported: disk vda: io='native' bypasses the page cache; use it with cache='none' or 'directsync'",
+		},
+		{
+			"a cache mode nobody knows", "", disk("<driver cache='fast'/>"),
+			`invalid disk/driver: disk vda: cache="fast" is none of none, writethrough, writeback, directsync, unsafe`,
+		},
+		{
+			"an image format that is not implemented", "", disk("<driver type='vmdk'/>"),
+			`disk/driver is not supported: disk vda: format "vmdk" is not implemented; use raw or qcow2`,
+		},
+		{
+			"a raw image on top of another", "", disk("<backingStore type='file'><format type='raw'/><source file='/b'/></backingStore>"),
+			"invalid disk/backingStore: disk vda: a raw image has no backing image",
+		},
+		{
+			"a backing image whose format would have to be guessed", "", disk("<driver type='qcow2'/><backingStore type='file'><source file='/b'/></backingStore>"),
+			"invalid disk/backingStore: disk vda: a backing image needs a source and a format",
+		},
 		{"a name that is no number", "", disk("<wwn>cat</wwn>"), `invalid disk/wwn: disk vda: "cat" is no 64-bit hexadecimal number`},
-		{"a watchdog that dumps", "", "<watchdog model='i6300esb' action='dump'/>",
-			`watchdog is not supported: action="dump" is not implemented; use reset, shutdown, poweroff, pause, none or inject-nmi`},
-		{"a socket path that does not fit", "", "<serial type='unix'><source mode='bind' path='/" + strings.Repeat("x", 107) + "'/></serial>",
-			"invalid serial0: socket path /" + strings.Repeat("x", 107) + " is longer than 107 bytes"},
+		{
+			"a watchdog that dumps", "", "<watchdog model='i6300esb' action='dump'/>",
+			`watchdog is not supported: action="dump" is not implemented; use reset, shutdown, poweroff, pause, none or inject-nmi`,
+		},
+		{
+			"a socket path that does not fit", "", "<serial type='unix'><source mode='bind' path='/" + strings.Repeat("x", 107) + "'/></serial>",
+			"invalid serial0: socket path /" + strings.Repeat("x", 107) + " is longer than 107 bytes",
+		},
 		{"a serial port on the network", "", "<serial type='tcp'/>", `serial0 is not supported: type="tcp" is not implemented; use pty, unix, file or null`},
-		{"a rate of nothing", "", "<rng model='virtio'><rate bytes='0'/><backend model='builtin'/></rng>",
-			`invalid rng/rate: bytes="0" in period="" ms is no rate`},
-		{"an MTU below IPv4's", "", "<interface type='user'><model type='virtio'/><mtu size='20'/></interface>",
-			`invalid interface/mtu: interface 52:54:00:00:00:ff: size="20" is none between 68 and 65535`},
+		{
+			"a rate of nothing", "", "<rng model='virtio'><rate bytes='0'/><backend model='builtin'/></rng>",
+			`invalid rng/rate: bytes="0" in period="" ms is no rate`,
+		},
+		{
+			"an MTU below IPv4's", "", "<interface type='user'><model type='virtio'/><mtu size='20'/></interface>",
+			`invalid interface/mtu: interface 52:54:00:00:00:ff: size="20" is none between 68 and 65535`,
+		},
 		{"a clock that is no time", "<clock offset='absolute' start='noon'/>", "", `invalid clock: start="noon" is no number of seconds since 1970`},
 	} {
 		_, err := compiled(t, document("q35", c.outside, c.devices), nil)

@@ -22,8 +22,11 @@ func pcHost() HostFacts {
 		Arch:     "x86_64",
 		Emulator: "/usr/bin/qemu-system-x86_64",
 		Machines: []Machine{
-			{Name: "pc-i440fx-7.2", Alias: "pc", MaxCPUs: 255}, {Name: "pc-q35-7.2", Alias: "q35", MaxCPUs: 288},
-			{Name: "pc-i440fx-6.2", MaxCPUs: 255}, {Name: "pc-q35-7.1", MaxCPUs: 288}, {Name: "microvm", MaxCPUs: 288},
+			{Name: "pc-i440fx-7.2", Alias: "pc", MaxCPUs: 255},
+			{Name: "pc-q35-7.2", Alias: "q35", MaxCPUs: 288},
+			{Name: "pc-i440fx-6.2", MaxCPUs: 255},
+			{Name: "pc-q35-7.1", MaxCPUs: 288},
+			{Name: "microvm", MaxCPUs: 288},
 			{Name: "isapc", MaxCPUs: 1},
 		},
 		NewMAC:  func() string { return "52:54:00:00:00:ff" },

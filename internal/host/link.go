@@ -81,8 +81,10 @@ func (k *Kernel) linkMessages(index, flags int, extra ...nl.NetlinkRequestData) 
 	if err != nil {
 		return nil, err
 	}
-	data := append([]nl.NetlinkRequestData{linkHeader(index),
-		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats))}, extra...)
+	data := append([]nl.NetlinkRequestData{
+		linkHeader(index),
+		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats)),
+	}, extra...)
 	return c.get(unix.RTM_GETLINK, flags, unix.RTM_NEWLINK, data...)
 }
 

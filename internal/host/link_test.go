@@ -30,8 +30,10 @@ func TestBridgeComesUpAsItWasAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := host.Link{Index: index, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:aa:bb:cc", MTU: 1400, Group: 0x7461,
-		Bridge: host.Bridge{STP: true, Delay: 200}}
+	want := host.Link{
+		Index: index, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:aa:bb:cc", MTU: 1400, Group: 0x7461,
+		Bridge: host.Bridge{STP: true, Delay: 200},
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("created down and without an alias (-want +got):\n%s", d)
 	}

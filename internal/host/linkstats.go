@@ -39,6 +39,8 @@ func (k *Kernel) LinkStats(name string) (LinkStats, error) {
 		return LinkStats{}, fmt.Errorf("read the counters of link %s: none in the answer", name)
 	}
 	n := func(i int) uint64 { return binary.NativeEndian.Uint64(b[8*i:]) }
-	return LinkStats{RxPackets: n(0), TxPackets: n(1), RxBytes: n(2), TxBytes: n(3),
-		RxErrors: n(4), TxErrors: n(5), RxDropped: n(6), TxDropped: n(7)}, nil
+	return LinkStats{
+		RxPackets: n(0), TxPackets: n(1), RxBytes: n(2), TxBytes: n(3),
+		RxErrors: n(4), TxErrors: n(5), RxDropped: n(6), TxDropped: n(7),
+	}, nil
 }

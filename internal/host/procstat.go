@@ -28,6 +28,8 @@ func (k *Kernel) ProcStat(pid int) (ProcStat, error) {
 	stime, e2 := strconv.ParseUint(f[15-first], 10, 63)
 	threads, e3 := strconv.Atoi(f[20-first])
 	rss, e4 := strconv.ParseUint(f[24-first], 10, 63)
-	return ProcStat{User: time.Duration(utime) * tick, System: time.Duration(stime) * tick, Threads: threads,
-		RSS: rss * uint64(os.Getpagesize()), State: f[0][0]}, errors.Join(e1, e2, e3, e4)
+	return ProcStat{
+		User: time.Duration(utime) * tick, System: time.Duration(stime) * tick, Threads: threads,
+		RSS: rss * uint64(os.Getpagesize()), State: f[0][0],
+	}, errors.Join(e1, e2, e3, e4)
 }

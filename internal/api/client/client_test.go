@@ -86,7 +86,8 @@ func TestDomainLivesItsLifeAndTheEventsTellIt(t *testing.T) {
 	want := seen{
 		remote.DomainState{State: server.DomainPaused, Reason: server.PausedUser},
 		remote.DomainInfo{State: server.DomainPaused, MaxMem: 1024, Memory: 1024, VCPUs: 1, CPUTime: 1500000000},
-		[]remote.Domain{run}, 1, run, guestXML,
+		[]remote.Domain{run},
+		1, run, guestXML,
 	}
 	if diff := cmp.Diff(want, seen{state, info, list, len(addrs), byUUID, doc}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

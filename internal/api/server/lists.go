@@ -34,8 +34,10 @@ func keepDomain(d *Domain, flags uint32) bool {
 	return group{{ListActive, d.Active()}, {ListInactive, !d.Active()}}.keeps(flags) &&
 		group{{ListPersistent, d.Persistent}, {ListTransient, !d.Persistent}}.keeps(flags) &&
 		group{
-			{ListRunning, d.State == DomainRunning}, {ListPaused, d.State == DomainPaused},
-			{ListShutoff, d.State == DomainShutoff}, {ListOther, other},
+			{ListRunning, d.State == DomainRunning},
+			{ListPaused, d.State == DomainPaused},
+			{ListShutoff, d.State == DomainShutoff},
+			{ListOther, other},
 		}.keeps(flags) &&
 		group{{ListManagedsave, false}, {ListNoManagedsave, true}}.keeps(flags) &&
 		group{{ListAutostart, d.Autostart}, {ListNoAutostart, !d.Autostart}}.keeps(flags) &&

@@ -63,8 +63,10 @@ func TestANameIsNotReusedBeforeTheOthersWere(t *testing.T) {
 func TestOnlyTheTemplatesOwnNamesCount(t *testing.T) {
 	t.Parallel()
 	n := newNames(t, "vnet%d")
-	for name, want := range map[string]bool{"vnet0": true, "vnet12": true, "vnet07": false, "vnet": false, "vnet-1": false,
-		"vnet+1": false, "xvnet1": false, "vnet1x": false, "vnet1048575": true, "vnet1048576": false, "vnet99999999999999999999": false} {
+	for name, want := range map[string]bool{
+		"vnet0": true, "vnet12": true, "vnet07": false, "vnet": false, "vnet-1": false,
+		"vnet+1": false, "xvnet1": false, "vnet1x": false, "vnet1048575": true, "vnet1048576": false, "vnet99999999999999999999": false,
+	} {
 		if got := n.Matches(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}

@@ -120,8 +120,10 @@ func TestMergeAndCloneShareNothing(t *testing.T) {
 		t.Errorf("a merge changed what it merged (-want +got):\n%s", d)
 	}
 	s := one.Scope(two)
-	if d := cmp.Diff(Scope{Bridges: []string{"virbr0"}, Ports: []string{"vnet0"}, Networks: []string{"net-1"},
-		Elements: []Element{{"bridges", "virbr0"}, {"net16", "virbr0 . 10.1.0.0"}, {"net24", "virbr0 . 10.0.0.0"}}}, s,
+	if d := cmp.Diff(Scope{
+		Bridges: []string{"virbr0"}, Ports: []string{"vnet0"}, Networks: []string{"net-1"},
+		Elements: []Element{{"bridges", "virbr0"}, {"net16", "virbr0 . 10.1.0.0"}, {"net24", "virbr0 . 10.0.0.0"}},
+	}, s,
 		cmp.Comparer(func(a, b func(string) bool) bool { return (a == nil) == (b == nil) })); d != "" {
 		t.Errorf("scope of both (-want +got):\n%s", d)
 	}

@@ -57,16 +57,20 @@ func settle(e *Env, want State) error {
 func config(n int) State {
 	name, owner := fmt.Sprint("virbr", n), fmt.Sprint("net-", n)
 	s := State{
-		Bridges: map[string]Bridge{name: {Owner: owner, MAC: fmt.Sprintf("52:54:00:00:00:%02x", n), STP: n%2 == 0, Delay: 100 * n,
-			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true}},
+		Bridges: map[string]Bridge{name: {
+			Owner: owner, MAC: fmt.Sprintf("52:54:00:00:00:%02x", n), STP: n%2 == 0, Delay: 100 * n,
+			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true,
+		}},
 		Ports:    map[string]Port{},
 		Sysctls:  map[string]string{"net/ipv4/ip_forward": "1"},
 		Elements: map[Element]bool{{"bridges", name}: true, {"net24", fmt.Sprintf("%s . 10.0.%d.0", name, n)}: true},
 		DHCP:     map[string]Service{owner: {Bridge: name, Fingerprint: fmt.Sprint("f", n)}},
 	}
 	for i := range n {
-		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{Owner: fmt.Sprint("guest-", i), MAC: fmt.Sprintf("fe:54:00:00:%02x:%02x", n, i),
-			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2}
+		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{
+			Owner: fmt.Sprint("guest-", i), MAC: fmt.Sprintf("fe:54:00:00:%02x:%02x", n, i),
+			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2,
+		}
 	}
 	return s
 }
@@ -104,8 +108,10 @@ var anyConfig = rapid.Custom(func(t *rapid.T) State {
 		b := c.Bridges[name]
 		b.STP = rapid.Bool().Draw(t, "stp")
 		b.Delay = rapid.SampledFrom([]int{0, 200, 1500, 9000}).Draw(t, "delay")
-		b.Addresses = rapid.SampledFrom([][]netip.Prefix{nil, b.Addresses, prefixes("10.8.0.1/24", "10.8.0.2/24"), prefixes("10.8.0.2/24"),
-			prefixes("10.8.0.2/24", "fd00::1/64"), prefixes("fd00::1/64", "fd00::2/64")}).Draw(t, "addresses")
+		b.Addresses = rapid.SampledFrom([][]netip.Prefix{
+			nil, b.Addresses, prefixes("10.8.0.1/24", "10.8.0.2/24"), prefixes("10.8.0.2/24"),
+			prefixes("10.8.0.2/24", "fd00::1/64"), prefixes("fd00::1/64", "fd00::2/64"),
+		}).Draw(t, "addresses")
 		b.NoIPv6 = !slices.ContainsFunc(b.Addresses, func(a netip.Prefix) bool { return a.Addr().Is6() }) && rapid.Bool().Draw(t, "no IPv6")
 		b.Up = rapid.Bool().Draw(t, "up")
 		c.Bridges[name] = b

@@ -36,8 +36,10 @@ type Observed struct {
 
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
 func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
-	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{Bridges: map[string]Bridge{},
-		Ports: map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, DHCP: map[string]Service{}}}
+	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
+		Bridges: map[string]Bridge{},
+		Ports:   map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, DHCP: map[string]Service{},
+	}}
 	look := o.named
 	if s.All {
 		look = o.dump

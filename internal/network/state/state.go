@@ -53,8 +53,10 @@ type Service struct {
 
 // Clone returns a copy that shares nothing.
 func (s State) Clone() State {
-	c := State{Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Sysctls: maps.Clone(s.Sysctls),
-		Elements: maps.Clone(s.Elements), DHCP: maps.Clone(s.DHCP)}
+	c := State{
+		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Sysctls: maps.Clone(s.Sysctls),
+		Elements: maps.Clone(s.Elements), DHCP: maps.Clone(s.DHCP),
+	}
 	for name, b := range c.Bridges {
 		b.Addresses = slices.Clone(b.Addresses)
 		c.Bridges[name] = b

@@ -15,8 +15,12 @@ import (
 
 // network is what a NAT network puts into the firewall.
 func network(bridge, address string) []state.Element {
-	return []state.Element{{Set: "bridges", Key: bridge}, {Set: "nat24", Key: address},
-		{Set: "net24", Key: bridge + " . " + address}, {Set: "same", Key: bridge + " . " + bridge}}
+	return []state.Element{
+		{Set: "bridges", Key: bridge},
+		{Set: "nat24", Key: address},
+		{Set: "net24", Key: bridge + " . " + address},
+		{Set: "same", Key: bridge + " . " + bridge},
+	}
 }
 
 // RunFirewall tests a firewall. open returns one that has nothing of ours, for as long as the test runs; each test leaves
