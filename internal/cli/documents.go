@@ -25,7 +25,7 @@ func (env *Env) readDocuments(names []string) ([]own.Document, error) {
 }
 
 func (env *Env) readDocument(name string) (string, error) {
-	var r io.Reader = env.Stdin
+	r := env.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

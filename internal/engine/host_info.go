@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"os"
-	"runtime"
-	"strings"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -141,9 +139,4 @@ func (e *Engine) DomainCapabilities(ctx context.Context, q server.DomainCapabili
 		return "", documentError(err)
 	}
 	return string(doc.Format()), nil
-}
-
-// goArch is the architecture of this host in QEMU's words.
-func goArch() string {
-	return strings.NewReplacer("amd64", "x86_64", "arm64", "aarch64").Replace(runtime.GOARCH)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"net/netip"
-	"strconv"
 	"time"
 
 	"taproom/internal/guest"
@@ -62,6 +61,3 @@ func listenAddress(g spec.Graphics) string {
 	}
 	return g.Listen
 }
-
-// vncDisplay is a port as VNC counts displays.
-func vncDisplay(port uint16) string { return ":" + strconv.Itoa(int(port)-5900) }

@@ -15,13 +15,6 @@ func nicName(n *spec.Interface, i int) string {
 	return fmt.Sprintf("interface %d", i)
 }
 
-func nicModel(n *spec.Interface) string {
-	if n.Model == nil {
-		return ""
-	}
-	return n.Model.Type
-}
-
 func (c *completer) interfaces() error {
 	for i := range c.dev.Interfaces {
 		n := &c.dev.Interfaces[i]

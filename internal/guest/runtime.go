@@ -31,6 +31,7 @@ type NICRuntime struct {
 // Access is how a file is opened for QEMU.
 type Access int
 
+// The ways to open a file.
 const (
 	Check     Access = iota // QEMU opens it by name; it has to exist and be readable
 	ReadOnly                // O_RDONLY

@@ -79,7 +79,7 @@ func (c *conn) serve() {
 	c.calls.Done()
 	c.calls.Wait()
 	c.out.kill()
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.srv.log.Info("client disconnected", "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "error", err)
 	}
 }

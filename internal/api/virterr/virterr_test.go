@@ -51,7 +51,7 @@ func TestErrorsAreFoundThroughWrapping(t *testing.T) {
 	if virterr.CodeOf(err) != virterr.OperationFailed || virterr.CodeOf(io.EOF) != virterr.InternalError {
 		t.Error("CodeOf is wrong")
 	}
-	if virterr.Wrap(virterr.NoDomain, err) != err || virterr.Wrap(virterr.NoDomain, nil) != nil {
+	if !errors.Is(virterr.Wrap(virterr.NoDomain, err), err) || virterr.Wrap(virterr.NoDomain, nil) != nil {
 		t.Error("Wrap changed what has a code already, or nothing")
 	}
 	if got := virterr.CodeOf(virterr.Wrap(virterr.ResourceBusy, io.EOF)); got != virterr.ResourceBusy {

@@ -115,7 +115,7 @@ func (b *Backend) replace(ctx context.Context) bool {
 // tell replaces what was not heard yet.
 func (b *Backend) tell(err error) {
 	select {
-	case <-b.restarts:
+	case <-b.restarts: //nolint:errcheck // replaced below
 	default:
 	}
 	b.restarts <- err // has room: only Run's goroutine writes
