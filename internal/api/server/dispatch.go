@@ -102,7 +102,7 @@ func (c *conn) handle(msg []byte) error {
 	e := p.find(h.Procedure)
 	if e == nil {
 		c.srv.countMissing(c, h)
-		return c.reject(h, virterr.Unsupported(fmt.Sprintf("procedure %d of program %#x", h.Procedure, h.Program)))
+		return c.reject(h, virterr.Unsupported(callName(h)))
 	}
 	if err := c.admit(e); err != nil {
 		return c.reject(h, err)

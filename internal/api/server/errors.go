@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"taproom/internal/api/remote"
@@ -55,7 +56,7 @@ func coded(err error) *virterr.Error {
 
 // outer keeps the context that was wrapped around a coded error.
 func outer(e *virterr.Error, err error) *virterr.Error {
-	if err == error(e) || err.Error() == e.Message {
+	if err.Error() == e.Message {
 		return e
 	}
 	// The words of the code belong in front, not in the middle.
@@ -70,6 +71,14 @@ func clip(s string) string {
 	return s
 }
 
+// callName is what to call a procedure that is not there: the function of libvirt's that a client knows, or its number.
+func callName(h remote.Header) string {
+	if name := remote.ProcedureName(h.Procedure); name != "" && h.Program == remote.ProgramRemote {
+		return apiName(name)
+	}
+	return fmt.Sprintf("procedure %d of program %#x", h.Procedure, h.Program)
+}
+
 // apiName is what libvirt calls the function behind a procedure: DOMAIN_CREATE_XML → virDomainCreateXML.
 func apiName(procedure string) string {
 	var b strings.Builder
@@ -79,7 +88,7 @@ func apiName(procedure string) string {
 			continue
 		}
 		switch w {
-		case "XML", "ID", "UUID", "OS", "CPU":
+		case "XML", "ID", "UUID", "OS", "CPU", "VCPU", "FD", "FS", "DHCP", "MAC":
 			b.WriteString(w)
 		default:
 			b.WriteString(w[:1] + strings.ToLower(w[1:]))

@@ -245,7 +245,7 @@ func (s *Server) countMissing(c *conn, h remote.Header) {
 		return // a client that tries every number must not fill memory
 	}
 	if s.missing[k]++; s.missing[k] == 1 {
-		s.log.Warn("a client calls a procedure that is not there", "client", c.id, "program", h.Program, "procedure", h.Procedure)
+		s.log.Warn("a client calls a procedure that is not there", "client", c.id, "program", h.Program, "procedure", callName(h))
 	}
 }
 
