@@ -76,6 +76,11 @@ func (e *Engine) define(ctx context.Context, doc *spec.Domain) (server.Domain, e
 		return server.Domain{}, err
 	}
 	defer j.End()
+	return e.redefine(d, doc)
+}
+
+// redefine is define for a caller that holds the domain's slot.
+func (e *Engine) redefine(d *domain, doc *spec.Domain) (server.Domain, error) {
 	head := headOf(doc)
 	if old := d.view().def; old != nil {
 		head.Autostart = old.head.Autostart

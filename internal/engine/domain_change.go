@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"taproom/internal/api/server"
@@ -147,8 +148,14 @@ func (d *domain) affects(flags uint32) (live, config bool, err error) {
 	return live, config, err
 }
 
-// edit changes a definition as a document: it is read, changed, checked and completed like one that a client defines.
+// edit changes a definition as a document: it is read, changed, checked and completed like one that a client defines. It
+// is one job, so that of two changes at once neither is lost.
 func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*spec.Domain) error) error {
+	j, err := d.slot.Begin(ctx, what+" domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
 	doc, err := e.definitionOf(d)
 	if err != nil {
 		return err
@@ -156,10 +163,10 @@ func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*
 	if err := change(doc); err != nil {
 		return err
 	}
-	doc, err = e.completeDomain(ctx, doc.Format())
+	doc, err = e.completeDomain(j.Context(), doc.Format())
 	if err != nil {
-		return virterr.New(virterr.CodeOf(err), "cannot %s domain '%s': %w", what, d.label, err)
+		return fmt.Errorf("cannot %s domain '%s': %w", what, d.label, err)
 	}
-	_, err = e.define(ctx, doc)
+	_, err = e.redefine(d, doc)
 	return err
 }

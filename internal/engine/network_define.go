@@ -104,6 +104,11 @@ func (e *Engine) defineNetwork(ctx context.Context, doc *spec.Network) (server.N
 		return server.Network{}, err
 	}
 	defer j.End()
+	return e.redefineNetwork(n, doc)
+}
+
+// redefineNetwork is defineNetwork for a caller that holds the network's slot.
+func (e *Engine) redefineNetwork(n *network, doc *spec.Network) (server.Network, error) {
 	def := &defined{head: definition{Name: doc.Name, UUID: *doc.UUID, Bridge: doc.Bridge.Name}, xml: doc.Format()}
 	if old := n.view().def; old != nil {
 		def.head.Autostart = old.head.Autostart

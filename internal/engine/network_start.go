@@ -218,11 +218,16 @@ func (e *Engine) changeTo(ctx context.Context, n *network, doc *spec.Network) er
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
+	return e.rechange(j.Context(), n, doc)
+}
+
+// rechange is changeTo for a caller that holds the network's slot.
+func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) error {
 	v := n.view()
 	if v.live == nil {
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
-	if err := e.change(j.Context(), n, v.live, doc); err != nil {
+	if err := e.change(ctx, n, v.live, doc); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w", n.label, err)
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })

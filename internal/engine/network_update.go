@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -20,43 +21,45 @@ const (
 )
 
 // UpdateNetwork implements server.Networks for DHCP hosts and ranges: the document is changed and what is active follows
-// it in place, so guests notice nothing.
+// it in place, so guests notice nothing. Both documents are checked before either is changed.
 func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.NetworkUpdate) error {
 	n, err := e.network(uuid)
 	if err != nil {
 		return err
 	}
+	j, err := n.slot.Begin(ctx, "update network '"+n.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
 	v := n.view()
 	live, config := u.Flags&server.AffectLive != 0, u.Flags&server.AffectConfig != 0
 	if !live && !config {
 		live, config = v.live != nil, v.live == nil
 	}
+	var running, defined *spec.Network
 	switch {
 	case live && v.live == nil:
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	case config && v.def == nil:
 		return virterr.New(virterr.OperationInvalid, "transient network '%s' has no persistent configuration", n.label)
 	}
-	if config {
-		doc, err := spec.ParseNetwork(v.def.xml)
-		if err != nil {
-			return err
-		}
-		if err := e.updateDocument(doc, u); err != nil {
-			return err
-		}
-		if _, err := e.defineNetwork(ctx, doc); err != nil {
-			return err
+	if live {
+		running = v.live.Clone()
+		err = e.updateDocument(running, u)
+	}
+	if err == nil && config {
+		if defined, err = spec.ParseNetwork(v.def.xml); err == nil {
+			err = e.updateDocument(defined, u)
 		}
 	}
-	if !live {
-		return nil
+	if err == nil && live {
+		err = e.rechange(j.Context(), n, running)
 	}
-	doc := v.live.Clone()
-	if err := e.updateDocument(doc, u); err != nil {
-		return err
+	if err == nil && config {
+		_, err = e.redefineNetwork(n, defined)
 	}
-	return e.changeTo(ctx, n, doc)
+	return err
 }
 
 // updateDocument applies an update to a document and checks the result.
@@ -71,7 +74,7 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 	case sectionDHCPRange:
 		err = updateRanges(doc, dhcp, u)
 	default:
-		return virterr.New(virterr.OperationUnsupported, "section %d of network '%s' cannot be updated in place; ip-dhcp-host and ip-dhcp-range can", u.Section, doc.Name)
+		return virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place; ip-dhcp-host and ip-dhcp-range can", sectionName(u.Section), doc.Name)
 	}
 	if err != nil {
 		return err
@@ -80,6 +83,18 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 		return documentError(err)
 	}
 	return nil
+}
+
+// sectionName is what virsh calls a section of virNetworkUpdate.
+func sectionName(section uint32) string {
+	names := []string{
+		"", "bridge", "domain", "ip", "ip-dhcp-host", "ip-dhcp-range", "forward", "forward-interface", "forward-pf",
+		"portgroup", "dns-host", "dns-txt", "dns-srv",
+	}
+	if section == 0 || int(section) >= len(names) {
+		return fmt.Sprintf("section %d", section)
+	}
+	return names[section]
 }
 
 // dhcpOf finds the <dhcp> that is meant: of the ip element with that index, or with -1 of the first that has one.

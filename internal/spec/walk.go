@@ -202,7 +202,7 @@ func (w *walker) document(doc any, extra *Extra) error {
 		if p := knownPrefix(uri); p == "qemu" && local == "commandline" {
 			return invalid("qemu:commandline", "it is given more than once")
 		} else if p != "" {
-			return unsupported(p+":"+local, "of %s only qemu:commandline of a domain is implemented", uri)
+			return unsupported(p+":"+local, "of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented")
 		}
 	}
 	v := reflect.ValueOf(doc).Elem()
