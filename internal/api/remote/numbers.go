@@ -97,6 +97,7 @@ const (
 	ProcDomainDetachDeviceFlags = 161
 	ProcDomainUpdateDeviceFlags = 174
 	ProcDomainOpenConsole       = 201
+	ProcDomainScreenshot        = 211
 )
 
 // Networks.

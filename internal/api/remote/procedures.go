@@ -111,6 +111,7 @@ func jobProcedures() []Procedure {
 		proc[DomainStringFlags, xdr.Void](ProcDomainDetachDeviceFlags, "DOMAIN_DETACH_DEVICE_FLAGS", 0),
 		proc[DomainStringFlags, xdr.Void](ProcDomainUpdateDeviceFlags, "DOMAIN_UPDATE_DEVICE_FLAGS", 0),
 		proc[DomainOptStringFlags, xdr.Void](ProcDomainOpenConsole, "DOMAIN_OPEN_CONSOLE", 0),
+		proc[DomainUintFlags, OptString](ProcDomainScreenshot, "DOMAIN_SCREENSHOT", ReadOnly),
 	}
 }
 

@@ -89,6 +89,8 @@ type DomainJobs interface {
 	// OpenConsole connects to a console, serial port or channel: device is its alias, "" the first console. Flags
 	// ConsoleForce, ConsoleSafe. Read returns io.EOF when the guest is gone. Close unblocks Read and Write.
 	OpenConsole(ctx context.Context, uuid spec.UUID, device string, flags uint32) (io.ReadWriteCloser, error)
+	// Screenshot takes a picture of what a screen shows, and says of which MIME type it is.
+	Screenshot(ctx context.Context, uuid spec.UUID, screen uint32) (mime string, picture []byte, err error)
 }
 
 // DomainData measures running domains.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 
 	"taproom/internal/api/remote"
@@ -99,6 +100,14 @@ func bindDevices(p *program) {
 	})
 	bind(p, remote.ProcDomainUpdateDeviceFlags, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
 		return q.backend.UpdateDevice(q.ctx, a.UUID, a.S, a.Flags)
+	})
+	bind(p, remote.ProcDomainScreenshot, func(q *request, a *remote.DomainUintFlags, r *remote.OptString) error {
+		mime, picture, err := q.backend.Screenshot(q.ctx, a.UUID, a.N)
+		if err != nil {
+			return err
+		}
+		*r = remote.OptNonEmpty(mime)
+		return q.conn.openStream(q, download{bytes.NewReader(picture)})
 	})
 	bind(p, remote.ProcDomainOpenConsole, func(q *request, a *remote.DomainOptStringFlags, _ *xdr.Void) error {
 		rw, err := q.backend.OpenConsole(q.ctx, a.UUID, a.S.S, a.Flags)

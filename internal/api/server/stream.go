@@ -29,6 +29,15 @@ type stream struct {
 	once    sync.Once
 }
 
+// download is a stream that only goes to the client. What the client sends on it is dropped.
+type download struct{ io.Reader }
+
+// Write implements io.Writer.
+func (download) Write(b []byte) (int, error) { return len(b), nil }
+
+// Close implements io.Closer.
+func (download) Close() error { return nil }
+
 // openStream makes a stream of the call's serial. It moves data once the reply has been written.
 func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
 	h := q.header

@@ -241,6 +241,11 @@ func (f *Fake) OpenConsole(_ context.Context, uuid spec.UUID, _ string, _ uint32
 	return Echo(), nil
 }
 
+// Screenshot implements server.DomainJobs: a picture of one pixel.
+func (f *Fake) Screenshot(_ context.Context, uuid spec.UUID, _ uint32) (string, []byte, error) {
+	return "image/x-portable-pixmap", []byte("P6\n1 1\n255\n\x00\x00\x00"), f.change("Screenshot", uuid, running)
+}
+
 // Echo is a console that says what was typed.
 func Echo() io.ReadWriteCloser {
 	r, w := io.Pipe()
