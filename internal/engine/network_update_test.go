@@ -55,7 +55,7 @@ func TestUpdatesOfDHCPChangeTheDocument(t *testing.T) {
 		},
 		"another section": {
 			server.NetworkUpdate{Command: updateAddLast, Section: 9, ParentIndex: -1, XML: `<portgroup/>`},
-			"section 9 of network 'n' cannot be updated in place", virterr.OperationUnsupported,
+			"portgroup of network 'n' cannot be updated in place", virterr.OperationUnsupported,
 		},
 		"no such ip": {
 			server.NetworkUpdate{Command: updateAddLast, Section: sectionDHCPHost, ParentIndex: 3, XML: `<host/>`},
