@@ -14,6 +14,9 @@ import (
 // or guest that cannot be started is a problem, and none of the others'.
 func (e *Engine) autostart(ctx context.Context) error {
 	done := filepath.Join(e.paths.Run, "autostarted")
+	if _, err := e.k.SweepTemp(e.paths.Run); err != nil {
+		return err
+	}
 	_, err := e.k.ReadFile(done)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -49,11 +49,13 @@ func (d *domain) update(change func(v *view)) *view {
 	return &v
 }
 
-// setState publishes a state and reports whether it is news.
+// setState publishes a state and reports whether it is news. Who says it first gives the reason: QEMU's own word for a
+// change that a client asked for comes after the client's.
 func (d *domain) setState(state, reason int32) (v *view, changed bool) {
 	v = d.update(func(v *view) {
-		changed = v.ref.State != state
-		v.ref.State, v.ref.Reason = state, reason
+		if changed = v.ref.State != state; changed {
+			v.ref.State, v.ref.Reason = state, reason
+		}
 	})
 	return v, changed
 }
