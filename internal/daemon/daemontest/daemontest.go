@@ -172,6 +172,10 @@ func (d *Daemon) Start(o ...Option) error {
 		return err
 	}
 	defer ready.Close()
+	// Before the daemon runs: its end sets another deadline.
+	if err := ready.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
+		return err
+	}
 	d.said, d.done = &lockedBuffer{}, make(chan struct{})
 	d.cmd = exec.Command("/proc/self/exe")
 	d.cmd.Env = append(os.Environ(), envRoot+"="+d.Root, "NOTIFY_SOCKET="+notify)
@@ -184,7 +188,6 @@ func (d *Daemon) Start(o ...Option) error {
 	}
 	heard := make(chan error, 1)
 	go func() {
-		_ = ready.SetReadDeadline(time.Now().Add(60 * time.Second))
 		_, err := ready.Read(make([]byte, 256))
 		heard <- err
 	}()

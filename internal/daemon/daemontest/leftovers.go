@@ -19,7 +19,7 @@ import (
 // cgroups, processes, and files of guests and networks below its root.
 func (d *Daemon) Leftovers() []string {
 	left := append(d.processes(), d.files()...)
-	if slice, ok := d.slice(); ok {
+	if slice, ok := d.Slice(); ok {
 		_ = filepath.WalkDir(slice, func(path string, e os.DirEntry, err error) error {
 			if err == nil && e.IsDir() && path != slice {
 				left = append(left, "cgroup "+strings.TrimPrefix(path, slice))
@@ -43,8 +43,8 @@ func (d *Daemon) Leftovers() []string {
 	return left
 }
 
-// slice is the daemon's part of the cgroup tree.
-func (d *Daemon) slice() (string, bool) {
+// Slice is the daemon's part of the cgroup tree.
+func (d *Daemon) Slice() (string, bool) {
 	root, err := host.New(host.Options{}).CgroupRoot()
 	if err != nil {
 		return "", false
@@ -57,15 +57,15 @@ func (d *Daemon) slice() (string, bool) {
 // processes are those whose command line names the root, the daemon itself excepted.
 func (d *Daemon) processes() []string {
 	var left []string
-	for _, p := range d.pids() {
+	for _, p := range d.Processes() {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p))
 		left = append(left, fmt.Sprintf("process %d: %s", p, strings.ReplaceAll(string(b), "\x00", " ")))
 	}
 	return left
 }
 
-// pids are processes in the daemon's cgroups, and those that name its root in their command line.
-func (d *Daemon) pids() []int {
+// Processes are those that name the daemon's root in their command line, the daemon itself excepted.
+func (d *Daemon) Processes() []int {
 	var pids []int
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {
@@ -84,7 +84,7 @@ func (d *Daemon) pids() []int {
 func (d *Daemon) files() []string {
 	p := d.Paths()
 	var left []string
-	for _, dir := range []string{p.Guests(), p.Records(), p.ActiveNetworks(), p.Helper(), p.Domains(), p.Networks()} {
+	for _, dir := range []string{p.Guests(), p.Records(), p.ActiveNetworks(), p.Helper(), p.Domains(), p.Networks(), p.Leases()} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue
@@ -105,12 +105,12 @@ func (d *Daemon) files() []string {
 // cleanUp ends whatever is left of a daemon, by pid, and removes its root. A test that left something has failed before.
 func (d *Daemon) cleanUp() {
 	d.Kill()
-	for _, pid := range d.pids() {
+	for _, pid := range d.Processes() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	k := host.New(host.Options{})
 	defer k.Close()
-	if slice, ok := d.slice(); ok {
+	if slice, ok := d.Slice(); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		_ = k.KillCgroup(slice)
