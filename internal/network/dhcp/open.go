@@ -39,6 +39,9 @@ func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
 	if err := errors.Join(k.Mkdir(o.Dir, 0o700), k.Mkdir(o.path(rootName), 0o555)); err != nil {
 		return nil, fmt.Errorf("open the DHCP helper: %w", err)
 	}
+	if _, err := k.SweepTemp(o.Dir); err != nil { // a daemon may have died while it wrote the pid file
+		return nil, fmt.Errorf("open the DHCP helper: %w", err)
+	}
 	h, err := o.adopt(ctx)
 	if err == nil {
 		return h, nil
