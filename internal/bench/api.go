@@ -5,183 +5,205 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"taproom/internal/api/client"
-	"taproom/internal/engine"
-	"taproom/internal/sandbox"
+)
+
+// How often a call is made for one sample.
+const (
+	apiLists = 200
+	apiInfos = 2000
 )
 
 const (
-	apiDomains = 500
-	apiLists   = 200
-	apiInfos   = 2000
+	apiGuest = `<domain type='qemu'><name>guest-%03d</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os><devices><memballoon model='none'/></devices></domain>`
+	apiDefined = "guest-000" // is asked for
+	apiRunning = "guest-001" // is started, paused
 )
 
-const apiGuest = `<domain type='qemu'><name>guest-%03d</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='pc'>hvm</type></os><devices><memballoon model='none'/></devices></domain>`
-
-// runAPI measures the daemon with 500 definitions: lists and small calls on the raw wire, its memory, and how soon it
-// answers after a restart; beside libvirtd, asked by the same client.
+// runAPI measures a daemon with many definitions: lists and small calls on the raw wire and through python3-libvirt, its
+// memory, and how soon it answers after a restart; beside libvirtd, asked in the same ways.
 func runAPI(ctx context.Context, o Options) (r *Report, err error) {
-	d, err := sandbox.Start(ctx, filepath.Join(o.Programs, "taproomd"))
+	d, err := startOwn(ctx, o.Programs)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.Stop(), d.Remove()) }()
-	socket := engine.NewPaths(d.Root).ControlSocket()
-	c, err := client.Dial(ctx, socket, client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = c.Close() }()
-	if err := defineMany(ctx, c); err != nil {
-		return nil, err
-	}
-	contenders := []Contender{
-		{Name: "list.500", Unit: "us", Run: lists(c)},
-		{Name: "info", Unit: "1/s", Run: infos(c)},
-	}
-	peer, skip := startLibvirt(ctx, o.Peers, "peer.libvirt")
+	defer func() { err = errors.Join(err, d.close()) }()
+	sides := []*apiSide{{side: d, domains: o.Domains}}
+	peer, skip := startLibvirt(ctx, o.Peers)
 	if peer != nil {
 		defer func() { err = errors.Join(err, peer.close()) }()
-		if err := defineMany(ctx, peer.client); err != nil {
+		sides = append(sides, &apiSide{side: peer, prefix: "peer.libvirt.", domains: o.Domains})
+	}
+	for _, s := range sides {
+		if err := s.define(ctx); err != nil {
 			return nil, err
 		}
-		contenders = append(contenders,
-			Contender{Name: "peer.libvirt.list.500", Unit: "us", Run: lists(peer.client)},
-			Contender{Name: "peer.libvirt.info", Unit: "1/s", Run: infos(peer.client)})
+		defer func() { err = errors.Join(err, s.destroy(context.WithoutCancel(ctx))) }()
 	}
-	contenders = append(contenders, pythonContenders(d, peer)...)
-	figures, skipped, err := Turns(ctx, o.Rounds, contenders, o.Progress)
+	v, err := d.conn.Version(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rss, err := residentMB(d.PID())
-	if err != nil {
-		return nil, err
+	r = &Report{Bench: "api", Host: thisHost(v.QEMU)}
+	// Restarts come last: a daemon that has just started would be measured above otherwise.
+	for _, contenders := range []func(*apiSide) []Contender{(*apiSide).calls, (*apiSide).restarts} {
+		var all []Contender
+		for i := range contenders(sides[0]) { // by turns: the same question to every side
+			for _, s := range sides {
+				all = append(all, contenders(s)[i])
+			}
+		}
+		figures, skipped, err := Turns(ctx, o.Rounds, all, o.Progress)
+		if err != nil {
+			return nil, err
+		}
+		r.Figures, r.Skipped = append(r.Figures, figures...), append(r.Skipped, skipped...)
 	}
-	figures = append(figures, NewFigure("rss.500", "MB", []float64{rss}))
-	restart, err := restarts(ctx, d, filepath.Join(o.Programs, "taproomd"), socket, min(o.Rounds, 10))
-	if err != nil {
-		return nil, err
-	}
-	figures = append(figures, restart)
 	if skip != nil {
-		skipped = append(skipped, *skip)
+		r.Skipped = append(r.Skipped, *skip)
 	}
-	return &Report{Bench: "api", Host: thisHost(""), Figures: figures, Skipped: skipped}, nil
+	return r, nil
 }
 
-func defineMany(ctx context.Context, c *client.Client) error {
-	for i := range apiDomains {
-		if _, err := c.DefineDomain(ctx, fmt.Sprintf(apiGuest, i)); err != nil {
+// apiSide is a daemon and the questions to it.
+type apiSide struct {
+	side
+	prefix  string // of figures
+	domains int
+}
+
+func (s *apiSide) define(ctx context.Context) error {
+	for i := range s.domains {
+		if _, err := s.client().DefineDomain(ctx, fmt.Sprintf(apiGuest, i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lists is the mean time of a listAllDomains.
-func lists(c *client.Client) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (float64, error) {
-		began := time.Now()
-		for range apiLists {
-			all, err := c.Domains(ctx, 0)
-			if err != nil {
-				return 0, err
-			}
-			if len(all) != apiDomains {
-				return 0, fmt.Errorf("listed %d domains of %d", len(all), apiDomains)
-			}
-		}
-		return milliseconds(time.Since(began)) * 1000 / apiLists, nil
+// destroy stops the guest that was started.
+func (s *apiSide) destroy(ctx context.Context) error {
+	dom, err := s.client().Domain(ctx, apiRunning)
+	if err != nil {
+		return err
+	}
+	state, err := s.client().DomainState(ctx, dom)
+	const paused = 3 // VIR_DOMAIN_PAUSED
+	if err != nil || state.State != paused {
+		return err
+	}
+	return s.client().DestroyDomain(ctx, dom)
+}
+
+// calls are the questions to a daemon that has run for a while.
+func (s *apiSide) calls() []Contender {
+	list := "list." + strconv.Itoa(s.domains)
+	return []Contender{
+		{Name: s.prefix + list, Unit: "us", Run: s.list},
+		{Name: s.prefix + list + ".python", Unit: "us", Run: s.python},
+		{Name: s.prefix + "info", Unit: "1/s", Run: s.info},
+		{Name: s.prefix + "info.running", Unit: "1/s", Run: s.infoRunning},
+		{Name: s.prefix + "rss." + strconv.Itoa(s.domains), Unit: "MB", Run: s.resident},
 	}
 }
 
-// infos is how many domain infos a second one connection gets.
-func infos(c *client.Client) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (float64, error) {
-		dom, err := c.Domain(ctx, "guest-000")
-		if err != nil {
+// restarts are the questions to a daemon that comes up.
+func (s *apiSide) restarts() []Contender {
+	return []Contender{
+		{Name: s.prefix + "restart." + strconv.Itoa(s.domains), Unit: "ms", Run: s.restart},
+		{Name: s.prefix + "rss." + strconv.Itoa(s.domains) + ".restarted", Unit: "MB", Run: s.resident},
+	}
+}
+
+// list is the mean time of a listAllDomains.
+func (s *apiSide) list(ctx context.Context) (float64, error) {
+	began := time.Now()
+	for range apiLists {
+		if err := s.listOnce(ctx); err != nil {
 			return 0, err
 		}
-		began := time.Now()
-		for range apiInfos {
-			if _, err := c.DomainInfo(ctx, dom); err != nil {
-				return 0, err
-			}
-		}
-		return apiInfos / time.Since(began).Seconds(), nil
 	}
+	return milliseconds(time.Since(began)) * 1000 / apiLists, nil
 }
 
-// pythonScript prints the mean time of a listAllDomains in microseconds, as python3-libvirt's users see it.
-const pythonScript = `import libvirt, sys, time
-c = libvirt.open('qemu+unix:///system?socket=' + sys.argv[1])
-n = 50
-t = time.perf_counter()
-for _ in range(n):
-    assert len(c.listAllDomains()) == 500
-print((time.perf_counter() - t) / n * 1e6)`
-
-// pythonContenders ask through python3-libvirt, whose own part is most of the time.
-func pythonContenders(d *sandbox.Daemon, peer *peerLibvirt) []Contender {
-	python := func(socket string) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) {
-			out, err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", pythonScript, socket).Output()
-			if err != nil {
-				return 0, fmt.Errorf("python3-libvirt: %w", err)
-			}
-			return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-		}
+func (s *apiSide) listOnce(ctx context.Context) error {
+	all, err := s.client().Domains(ctx, 0)
+	if err == nil && len(all) != s.domains {
+		err = fmt.Errorf("listed %d domains of %d", len(all), s.domains)
 	}
-	all := []Contender{{Name: "list.500.python", Unit: "us", Run: python(d.Socket())}}
-	if peer != nil {
-		all = append(all, Contender{Name: "peer.libvirt.list.500.python", Unit: "us", Run: python(peer.socket)})
-	}
-	return all
+	return err
 }
 
-// residentMB is the resident memory of a process.
-func residentMB(pid int) (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// info is how many infos of a domain that does not run a second one connection gets.
+func (s *apiSide) info(ctx context.Context) (float64, error) {
+	return infos(ctx, s.client(), apiDefined)
+}
+
+// infoRunning is the same of a domain that runs.
+func (s *apiSide) infoRunning(ctx context.Context) (float64, error) {
+	c := s.client()
+	dom, err := c.Domain(ctx, apiRunning)
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(b)) {
+	if dom.ID < 0 {
+		if _, err := c.StartDomain(ctx, dom, startPaused); err != nil {
+			return 0, err
+		}
+	}
+	return infos(ctx, c, apiRunning)
+}
+
+func infos(ctx context.Context, c *client.Client, name string) (float64, error) {
+	dom, err := c.Domain(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for range apiInfos {
+		if _, err := c.DomainInfo(ctx, dom); err != nil {
+			return 0, err
+		}
+	}
+	return apiInfos / time.Since(began).Seconds(), nil
+}
+
+// restart is how long a daemon takes from its start until it has listed what is defined.
+func (s *apiSide) restart(ctx context.Context) (float64, error) {
+	if err := s.stop(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := s.start(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.listOnce(ctx); err != nil {
+		return 0, fmt.Errorf("after a restart: %w", err)
+	}
+	return milliseconds(time.Since(began)), nil
+}
+
+// resident is the memory of the daemon.
+func (s *apiSide) resident(context.Context) (float64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid()))
+	if err != nil {
+		return 0, err
+	}
+	return parseResident(string(b))
+}
+
+// parseResident reads the resident memory, in MB, out of /proc/PID/status.
+func parseResident(status string) (float64, error) {
+	for line := range strings.Lines(status) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
 			return kib / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("process %d has no VmRSS", pid)
-}
-
-// restarts measures from exec of a daemon with 500 definitions to its first answer.
-func restarts(ctx context.Context, d *sandbox.Daemon, program, socket string, n int) (Figure, error) {
-	var took []float64
-	for range n {
-		if err := d.Stop(); err != nil {
-			return Figure{}, err
-		}
-		began := time.Now()
-		if err := d.Run(ctx, program); err != nil {
-			return Figure{}, err
-		}
-		c, err := client.Dial(ctx, socket, client.Options{})
-		if err != nil {
-			return Figure{}, err
-		}
-		all, err := c.Domains(ctx, 0)
-		if err = errors.Join(err, c.Close()); err != nil || len(all) != apiDomains {
-			return Figure{}, errors.Join(err, fmt.Errorf("after a restart %d of %d domains are listed", len(all), apiDomains))
-		}
-		took = append(took, milliseconds(time.Since(began)))
-	}
-	return NewFigure("restart.500", "ms", took), nil
+	return 0, errors.New("the process has ended: its status has no VmRSS")
 }

@@ -30,13 +30,13 @@ type bareQEMU struct {
 const bareTap = "bare0"
 
 // newBareQEMU compiles the guest as the daemon does.
-func newBareQEMU(ctx context.Context, b *startBench) (*bareQEMU, error) {
-	dom, err := b.client.Domain(ctx, "bench")
+func newBareQEMU(ctx context.Context, d *ownDaemon) (*bareQEMU, error) {
+	dom, err := d.conn.Domain(ctx, "bench")
 	if err != nil {
 		return nil, err
 	}
 	const inactive = 2 // VIR_DOMAIN_XML_INACTIVE
-	xml, err := b.client.DomainXML(ctx, dom, inactive)
+	xml, err := d.conn.DomainXML(ctx, dom, inactive)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +45,12 @@ func newBareQEMU(ctx context.Context, b *startBench) (*bareQEMU, error) {
 		return nil, err
 	}
 	c, err := guest.Compile(doc, guest.Runtime{
-		Accel: "tcg", Dir: b.daemon.Root, QMP: "qmp", NICs: []guest.NICRuntime{{Tap: bareTap}}, Now: time.Now(),
+		Accel: "tcg", Dir: d.daemon.Root, QMP: "qmp", NICs: []guest.NICRuntime{{Tap: bareTap}}, Now: time.Now(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	q := &bareQEMU{k: host.New(host.Options{}), dir: b.daemon.Root, config: c.Config}
+	q := &bareQEMU{k: host.New(host.Options{}), dir: d.daemon.Root, config: c.Config}
 	if q.tap, err = q.k.CreateTap(host.TapSpec{Name: bareTap, VNetHdr: true}); err != nil {
 		return nil, err
 	}

@@ -1,14 +1,17 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,30 +20,34 @@ import (
 	"taproom/internal/api/client"
 )
 
-// libvirtScript runs a libvirtd in the mount namespace it is started in, with state of its own in memory.
+// libvirtScript keeps the mount namespace in which libvirtd runs, and starts and stops it there.
 //
 //go:embed libvirt.sh
 var libvirtScript string
 
 // peerLibvirt is a libvirtd beside us, asked by the same client.
 type peerLibvirt struct {
-	cmd    *exec.Cmd
-	socket string
-	client *client.Client
+	place   *exec.Cmd
+	orders  io.WriteCloser
+	answers *bufio.Reader
+	said    *strings.Builder // what it wrote to standard error
+	daemon  int              // its process number
+	conn    *client.Client
 }
 
-// libvirtWithin is how long libvirtd may take to come up.
+// libvirtWithin is how long libvirtd may take to answer.
 const libvirtWithin = 30 * time.Second
 
-// startLibvirt starts the libvirtd that was unpacked below dir (tools/peers.sh). Without one it says why figures of that
-// name are not there.
-func startLibvirt(ctx context.Context, dir, figure string) (*peerLibvirt, *Skip) {
+// startLibvirt starts the libvirtd that was unpacked below dir (tools/peers.sh). Without one it says why figures whose
+// names begin with peer.libvirt are not there.
+func startLibvirt(ctx context.Context, dir string) (*peerLibvirt, *Skip) {
+	const figures = "peer.libvirt"
 	if dir == "" {
-		return nil, &Skip{Name: figure, Why: "no peers were given: `make bench-peers` fetches them and names their folder with --peers"}
+		return nil, &Skip{Name: figures, Why: "no peers were given: `make bench-peers` fetches them and names their folder with --peers"}
 	}
 	p, err := newLibvirt(ctx, dir)
 	if err != nil {
-		return nil, &Skip{Name: figure, Why: err.Error()}
+		return nil, &Skip{Name: figures, Why: err.Error()}
 	}
 	return p, nil
 }
@@ -53,44 +60,92 @@ func newLibvirt(ctx context.Context, dir string) (*peerLibvirt, error) {
 	if _, err := os.Stat(filepath.Join(dir, "usr/sbin/libvirtd")); err != nil {
 		return nil, fmt.Errorf("no libvirtd below %s: %w", dir, err)
 	}
-	cmd := exec.Command("sh", "-c", libvirtScript, "libvirt", dir)
-	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p := &peerLibvirt{place: exec.Command("sh", "-c", libvirtScript, "libvirt", dir), said: &strings.Builder{}}
+	p.place.Stderr = p.said
+	p.place.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if p.orders, err = p.place.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// Its socket is in a mount namespace of its own; the way there leads through the process.
-	socket := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "root/run/libvirt/libvirt-sock")
-	p := &peerLibvirt{cmd: cmd, socket: socket}
+	out, err := p.place.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.answers = bufio.NewReader(out)
+	if err := p.place.Start(); err != nil {
+		return nil, err
+	}
+	if err := p.start(ctx); err != nil {
+		err = errors.Join(err, p.close())
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(p.said.String()))
+	}
+	return p, nil
+}
+
+// order has the place do something and returns its answer.
+func (p *peerLibvirt) order(verb string) (string, error) {
+	if _, err := io.WriteString(p.orders, verb+"\n"); err != nil {
+		return "", fmt.Errorf("%s libvirtd: %w", verb, err)
+	}
+	line, err := p.answers.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("%s libvirtd: %w", verb, err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// start starts libvirtd and returns when it accepts a connection.
+func (p *peerLibvirt) start(ctx context.Context) error {
+	answer, err := p.order("start")
+	if err != nil {
+		return err
+	}
+	if p.daemon, err = strconv.Atoi(answer); err != nil {
+		return fmt.Errorf("start libvirtd: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, libvirtWithin)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		p.client, err = client.Dial(ctx, socket, client.Options{})
-		if err == nil {
-			return p, nil
+		if p.conn, err = client.Dial(ctx, p.socket(), client.Options{}); err == nil {
+			return nil
 		}
 		select {
-		case <-tick.C: // it tells nobody when it is ready
+		case <-tick.C: // its socket appears some time, and a place of its own has nobody to tell
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("libvirtd did not answer within %v: %w", libvirtWithin, err), p.close())
+			return fmt.Errorf("libvirtd did not answer within %v: %w", libvirtWithin, err)
 		}
 	}
 }
 
-// close ends libvirtd; its guests were stopped before.
-func (p *peerLibvirt) close() error {
-	if p.client != nil {
-		_ = p.client.Close()
+// client implements side.
+func (p *peerLibvirt) client() *client.Client { return p.conn }
+
+// socket implements side. The way into the mount namespace leads through the process that keeps it.
+func (p *peerLibvirt) socket() string {
+	return filepath.Join("/proc", strconv.Itoa(p.place.Process.Pid), "root/run/libvirt/libvirt-sock")
+}
+
+// pid implements side.
+func (p *peerLibvirt) pid() int { return p.daemon }
+
+// stop implements side.
+func (p *peerLibvirt) stop() error {
+	if p.conn != nil {
+		_ = p.conn.Close()
 	}
-	if err := p.cmd.Process.Signal(unix.SIGTERM); err != nil {
-		return err
-	}
-	err := p.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) { // a shell that a signal ended
-		return nil
-	}
+	_, err := p.order("stop")
 	return err
+}
+
+// close ends libvirtd and whatever it still runs.
+func (p *peerLibvirt) close() error {
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+	_ = p.orders.Close() // the place ends with its input
+	if err := p.place.Wait(); err != nil {
+		return fmt.Errorf("end libvirtd: %w: %s", err, strings.TrimSpace(p.said.String()))
+	}
+	return nil
 }

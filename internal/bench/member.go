@@ -16,6 +16,7 @@ type Options struct {
 	Programs string // folder of taproomd and its siblings
 	Peers    string // folder with peers that are not installed, "" for none
 	Rounds   int
+	Domains  int // how many are defined where that is the question
 	Progress func(done, total int)
 }
 

@@ -26,8 +26,7 @@ Benchmarks: %s.
 Exit codes: 0 measured, 1 failed, 2 the command line is wrong.`
 
 func newBench(env *Env) *cobra.Command {
-	var rounds int
-	var peers string
+	var o bench.Options
 	members := bench.Members()
 	names := make([]string, len(members))
 	for i, m := range members {
@@ -38,9 +37,12 @@ func newBench(env *Env) *cobra.Command {
 		Args: cobra.ExactArgs(1), ValidArgs: names,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		i := slices.IndexFunc(members, func(m bench.Member) bool { return m.Name == args[0] })
-		if i < 0 || rounds < 1 {
-			return &usageError{fmt.Errorf("bench %s --rounds %d: want one of %s, and at least one round", args[0], rounds, strings.Join(names, ", "))}
+		i := slices.Index(names, args[0])
+		if i < 0 {
+			return &usageError{fmt.Errorf("bench %s: want one of %s", args[0], strings.Join(names, ", "))}
+		}
+		if o.Rounds < 1 || o.Domains < 2 {
+			return &usageError{fmt.Errorf("bench %s --rounds %d --domains %d: want at least one round and two domains", args[0], o.Rounds, o.Domains)}
 		}
 		if !sandbox.Inside() {
 			code, err := sandbox.Enter(c.Context())
@@ -52,18 +54,20 @@ func newBench(env *Env) *cobra.Command {
 		if err := sandbox.Prepare(c.Context()); err != nil {
 			return err
 		}
-		programs, err := demo.Programs()
-		if err != nil {
+		var err error
+		if o.Programs, err = demo.Programs(); err != nil {
 			return err
 		}
-		r, err := members[i].Run(c.Context(), bench.Options{Programs: programs, Peers: peers, Rounds: rounds, Progress: env.benchProgress})
+		o.Progress = env.benchProgress
+		r, err := members[i].Run(c.Context(), o)
 		if err != nil {
 			return err
 		}
 		return env.print(r, func(w io.Writer) error { return r.WriteText(w) })
 	}
-	c.Flags().IntVar(&rounds, "rounds", 20, "how often each side is measured")
-	c.Flags().StringVar(&peers, "peers", "", "folder with peers that are not installed (see tools/backports.sh)")
+	c.Flags().IntVar(&o.Rounds, "rounds", 20, "how often each side is measured")
+	c.Flags().IntVar(&o.Domains, "domains", 500, "how many domains are defined, where that is the question; figures are named by it")
+	c.Flags().StringVar(&o.Peers, "peers", "", "folder with peers to measure beside, as tools/peers.sh fills it")
 	return c
 }
 
