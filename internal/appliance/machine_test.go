@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -48,13 +49,14 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.b.Write(b)
 }
 
-// await waits until the guest has written a text.
+// await waits until what the guest has written matches a regular expression.
 func (o *output) await(t testing.TB, text string) {
 	t.Helper()
-	late := time.After(bootTime / 2)
+	want := regexp.MustCompile(text)
+	late := time.After(15 * time.Second)
 	for {
 		o.mu.Lock()
-		found, more := strings.Contains(o.b.String(), text), o.more
+		found, more := want.Match(o.b.Bytes()), o.more
 		o.mu.Unlock()
 		if found {
 			return

@@ -93,7 +93,11 @@ func (a *Agent) describe() string {
 		fmt.Fprintf(&b, "%s %s %s\n", nic.Name, nic.MAC, strings.Join(nic.Addresses, " "))
 	}
 	for _, r := range n.Routes {
-		fmt.Fprintf(&b, "route %s via %s dev %s\n", r.Destination, r.Gateway, r.Link)
+		via := ""
+		if r.Gateway != "" {
+			via = " via " + r.Gateway
+		}
+		fmt.Fprintf(&b, "route %s%s dev %s\n", r.Destination, via, r.Link)
 	}
 	return b.String()
 }
