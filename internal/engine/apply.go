@@ -19,9 +19,10 @@ func (e *Engine) Apply(ctx context.Context, r own.ApplyRequest) (own.ApplyResult
 	if err != nil {
 		return result, err
 	}
+	a := applying{Engine: e, request: r, planned: map[string]string{}}
 	for _, t := range targets {
 		o := own.ObjectResult{Kind: t.kind, Name: t.name}
-		steps, err := t.run(ctx, e, r, &o)
+		steps, err := a.one(ctx, t, &o)
 		if err != nil {
 			o.Action, o.Error = "failed", err.Error()
 		}
@@ -99,37 +100,44 @@ func (e *Engine) overrideAccel(d *spec.Domain, accel string) *spec.Domain {
 	return d
 }
 
-func (t target) run(ctx context.Context, e *Engine, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+// applying is one apply under way.
+type applying struct {
+	*Engine
+	request own.ApplyRequest
+	planned map[string]string // bridges of the networks that a dry run has planned, by name
+}
+
+func (a applying) one(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
 	switch {
-	case t.domain != nil && r.Remove:
-		return e.removeDomain(ctx, t, r, o)
+	case t.domain != nil && a.request.Remove:
+		return a.removeDomain(ctx, t, o)
 	case t.domain != nil:
-		return e.applyDomain(ctx, t, r, o)
-	case r.Remove:
-		return e.removeNetwork(ctx, t, r, o)
+		return a.applyDomain(ctx, t, o)
+	case a.request.Remove:
+		return a.removeNetwork(ctx, t, o)
 	}
-	return e.applyNetwork(ctx, t, r, o)
+	return a.applyNetwork(ctx, t, o)
 }
 
 // applyDomain makes a domain exist as the document says, and run.
-func (e *Engine) applyDomain(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
-	if kvm := e.kvm(); r.Accel == "auto" && !kvm.Usable {
+func (a applying) applyDomain(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
+	if kvm := a.kvm(); a.request.Accel == "auto" && !kvm.Usable {
 		o.Notes = append(o.Notes, "runs without KVM: "+kvm.Reason)
 	}
-	old, exists := e.domains.named(t.name)
+	old, exists := a.domains.named(t.name)
 	if exists {
-		if err := e.keepIdentity(old, t.domain); err != nil {
+		if err := a.keepIdentity(old, t.domain); err != nil {
 			return nil, err
 		}
 	}
-	doc, err := e.completeDomain(ctx, t.domain.Format())
+	doc, err := a.completeDomain(ctx, t.domain.Format())
 	if err != nil {
 		return nil, err
 	}
 	o.UUID, o.Action = doc.UUID.String(), "unchanged"
 	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
 	runs := exists && old.view().run != nil
-	if r.DryRun {
+	if a.request.DryRun {
 		switch {
 		case runs:
 			return nil, nil
@@ -138,14 +146,14 @@ func (e *Engine) applyDomain(ctx context.Context, t target, r own.ApplyRequest, 
 		default:
 			o.Action = "started"
 		}
-		return e.planStart(ctx, doc)
+		return a.planStart(ctx, doc, placement{e: a.Engine, planned: a.planned})
 	}
 	if !same {
 		o.Action = "created"
 		if exists {
 			o.Action = "changed"
 		}
-		if _, err := e.define(ctx, doc); err != nil {
+		if _, err := a.define(ctx, doc); err != nil {
 			return nil, err
 		}
 		if runs {
@@ -155,7 +163,7 @@ func (e *Engine) applyDomain(ctx context.Context, t target, r own.ApplyRequest, 
 	if runs {
 		return nil, nil
 	}
-	if _, err := e.StartDomain(ctx, *doc.UUID, 0); err != nil {
+	if _, err := a.StartDomain(ctx, *doc.UUID, 0); err != nil {
 		return nil, err
 	}
 	if o.Action == "unchanged" {
@@ -188,44 +196,44 @@ func (e *Engine) keepIdentity(old *domain, doc *spec.Domain) error {
 }
 
 // removeDomain stops and undefines a domain; one that is not there is success.
-func (e *Engine) removeDomain(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
 	o.Action = "unchanged"
-	d, ok := e.domains.named(t.name)
+	d, ok := a.domains.named(t.name)
 	if !ok || !d.view().exists() {
 		return nil, nil
 	}
 	o.UUID, o.Action = d.uuid.String(), "removed"
-	if r.DryRun {
-		return e.planStop(d), nil
+	if a.request.DryRun {
+		return a.planStop(d), nil
 	}
 	if d.view().run != nil {
-		if err := e.DestroyDomain(ctx, d.uuid, 0); err != nil && !virterrIs(err, virterr.OperationInvalid) {
+		if err := a.DestroyDomain(ctx, d.uuid, 0); err != nil && !virterrIs(err, virterr.OperationInvalid) {
 			return nil, err
 		}
 	}
 	if d.view().def == nil {
 		return nil, nil
 	}
-	return nil, e.UndefineDomain(ctx, d.uuid, 0)
+	return nil, a.UndefineDomain(ctx, d.uuid, 0)
 }
 
 // virterrIs reports whether err carries the code: the domain may have ended by itself just before.
 func virterrIs(err error, code virterr.Code) bool { return virterr.CodeOf(err) == code }
 
 // applyNetwork makes a network exist as the document says, and be active.
-func (e *Engine) applyNetwork(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
-	old, exists := e.networks.named(t.name)
+func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
+	old, exists := a.networks.named(t.name)
 	if exists {
 		keepNetworkIdentity(old, t.network)
 	}
-	doc, err := e.completeNetwork(t.network.Format())
+	doc, err := a.completeNetwork(t.network.Format())
 	if err != nil {
 		return nil, err
 	}
 	o.UUID, o.Action = doc.UUID.String(), "unchanged"
 	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
 	active := exists && old.view().live != nil
-	if r.DryRun {
+	if a.request.DryRun {
 		if same && active {
 			return nil, nil
 		}
@@ -233,14 +241,15 @@ func (e *Engine) applyNetwork(ctx context.Context, t target, r own.ApplyRequest,
 		if exists {
 			o.Action = "changed"
 		}
-		return e.planNetwork(ctx, doc, true)
+		a.planned[t.name] = doc.Bridge.Name
+		return a.planNetwork(ctx, doc, true)
 	}
 	if !same {
 		o.Action = "created"
 		if exists {
 			o.Action = "changed"
 		}
-		if _, err := e.defineNetwork(ctx, doc); err != nil {
+		if _, err := a.defineNetwork(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
@@ -248,9 +257,9 @@ func (e *Engine) applyNetwork(ctx context.Context, t target, r own.ApplyRequest,
 	case active && same:
 		return nil, nil
 	case active: // in place: guests stay attached
-		return nil, e.changeNetwork(ctx, *doc.UUID)
+		return nil, a.changeNetwork(ctx, *doc.UUID)
 	}
-	if err := e.StartNetwork(ctx, *doc.UUID); err != nil {
+	if err := a.StartNetwork(ctx, *doc.UUID); err != nil {
 		return nil, err
 	}
 	if o.Action == "unchanged" {
@@ -260,29 +269,29 @@ func (e *Engine) applyNetwork(ctx context.Context, t target, r own.ApplyRequest,
 }
 
 // removeNetwork stops and undefines a network; one that is not there is success.
-func (e *Engine) removeNetwork(ctx context.Context, t target, r own.ApplyRequest, o *own.ObjectResult) ([]own.Step, error) {
+func (a applying) removeNetwork(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
 	o.Action = "unchanged"
-	n, ok := e.networks.named(t.name)
+	n, ok := a.networks.named(t.name)
 	if !ok || !n.view().exists() {
 		return nil, nil
 	}
 	o.UUID, o.Action = n.uuid.String(), "removed"
 	v := n.view()
-	if r.DryRun {
+	if a.request.DryRun {
 		if v.live == nil {
 			return nil, nil
 		}
-		return e.planNetwork(ctx, v.live, false)
+		return a.planNetwork(ctx, v.live, false)
 	}
 	if v.live != nil {
-		if err := e.DestroyNetwork(ctx, n.uuid); err != nil && !virterrIs(err, virterr.OperationInvalid) {
+		if err := a.DestroyNetwork(ctx, n.uuid); err != nil && !virterrIs(err, virterr.OperationInvalid) {
 			return nil, err
 		}
 	}
 	if n.view().def == nil {
 		return nil, nil
 	}
-	return nil, e.UndefineNetwork(ctx, n.uuid)
+	return nil, a.UndefineNetwork(ctx, n.uuid)
 }
 
 // step names the object a command is for.

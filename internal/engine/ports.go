@@ -8,53 +8,87 @@ import (
 	"taproom/internal/spec"
 )
 
+// placement finds where a document's NICs go on this host.
+type placement struct {
+	e *Engine
+	// planned are the bridges of networks that are not active yet and will be by then, by name.
+	planned map[string]string
+}
+
 // portsFor gives each of a document's NICs that has a link on the host a name and a bridge.
-func (e *Engine) portsFor(doc *spec.Domain) ([]port, error) {
+func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
-	fail := func(err error) ([]port, error) {
-		e.releasePorts(ports)
-		return nil, err
-	}
 	for i, nic := range doc.Devices.Interfaces {
-		p := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
+		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
+		var err error
 		switch nic.Type {
 		case "network":
-			n, err := e.activeNetworkFor(doc, nic)
-			if err != nil {
-				return fail(err)
-			}
-			p.Network, p.Bridge = n.label, n.view().ref.Bridge
+			one.Network = nic.Source.Network
+			one.Bridge, err = p.networkBridge(doc, one.Network)
 		case "bridge":
-			p.Bridge = nic.Source.Bridge
-			if _, err := e.k.LinkByName(p.Bridge); err != nil {
-				return fail(virterr.New(virterr.SystemError, "domain '%s': NIC %s: bridge %s: %w; create it, or name another one", doc.Name, nic.MAC.Address, p.Bridge, err))
-			}
+			one.Bridge = nic.Source.Bridge
+			err = p.hostBridge(doc, nic)
 		default: // user: QEMU's own, no link
 			continue
 		}
 		if nic.MTU != nil {
-			_, _ = fmt.Sscan(nic.MTU.Size, &p.MTU) // Validate has read it before
+			_, _ = fmt.Sscan(nic.MTU.Size, &one.MTU) // Validate has read it before
 		}
-		name, err := e.names.Take()
+		if err == nil {
+			one.Name, err = p.e.names.Take()
+		}
 		if err != nil {
-			return fail(err)
+			p.e.releasePorts(ports)
+			return nil, err
 		}
-		p.Name = name
-		ports = append(ports, p)
+		ports = append(ports, one)
 	}
 	return ports, nil
 }
 
-// activeNetworkFor finds the network of a NIC, or says what to do.
-func (e *Engine) activeNetworkFor(doc *spec.Domain, nic spec.Interface) (*network, error) {
-	n, ok := e.networks.named(nic.Source.Network)
+// networkBridge is the bridge of an active network, or says what to do.
+func (p placement) networkBridge(doc *spec.Domain, name string) (string, error) {
+	if bridge, ok := p.planned[name]; ok {
+		return bridge, nil
+	}
+	n, ok := p.e.networks.named(name)
 	if !ok || !n.view().exists() {
-		return nil, virterr.New(virterr.NoNetwork, "domain '%s': no network with matching name '%s'", doc.Name, nic.Source.Network)
+		return "", virterr.New(virterr.NoNetwork, "domain '%s': no network with matching name '%s'", doc.Name, name)
 	}
 	if n.view().live == nil {
-		return nil, virterr.New(virterr.OperationInvalid, "domain '%s': network '%s' is not active; start it with `virsh net-start %s`", doc.Name, n.label, n.label)
+		return "", virterr.New(virterr.OperationInvalid, "domain '%s': network '%s' is not active; start it with `virsh net-start %s`", doc.Name, name, name)
 	}
-	return n, nil
+	return n.view().ref.Bridge, nil
+}
+
+// hostBridge looks at a bridge that somebody else made.
+func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
+	name := nic.Source.Bridge
+	l, err := p.e.k.LinkByName(name)
+	switch {
+	case err != nil:
+		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: bridge %s: %w; create it, or name another one", doc.Name, nic.MAC.Address, name, err)
+	case l.Kind != "bridge":
+		return virterr.New(virterr.ConfigUnsupported, "domain '%s': NIC %s: %s is no bridge; make a bridge with %s as its port, and name that", doc.Name, nic.MAC.Address, name, name)
+	}
+	return nil
+}
+
+// rename gives ports other names, since somebody else has one of theirs. Only now is it asked whether a name is free: a
+// dense block of foreign names costs a look at each and not a start of the whole guest.
+func (e *Engine) rename(ports []port) error {
+	for i := range ports {
+		name, err := e.names.Create(func(name string) error {
+			_, err := e.k.LinkByName(name)
+			return takenUnlessMissing(err)
+		})
+		if err != nil {
+			return err
+		}
+		e.names.Release(ports[i].Name)
+		ports[i].Name = name
+	}
+	return nil
 }
 
 // hostMAC is the address of the host's end: the guest's with fe in front, so that the bridge never takes it for its own

@@ -14,6 +14,7 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
+	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
 	"taproom/internal/qemu/qmp"
@@ -187,13 +188,20 @@ func (s *starting) plan(ctx context.Context) error {
 	if r.UID, err = e.uids.Take(); err != nil {
 		return err
 	}
-	if r.Ports, err = e.portsFor(s.doc); err != nil {
+	if r.Ports, err = (placement{e: e}).portsFor(s.doc); err != nil {
 		return err
 	}
 	if r.VNCPort, err = e.vncPortFor(s.doc); err != nil {
 		return err
 	}
-	if s.running.rt, err = e.runtime(d, *r); err != nil {
+	return s.compile()
+}
+
+// compile turns the document and what was taken for it into a command line, and writes the record.
+func (s *starting) compile() error {
+	e, r := s.e, &s.running.rec
+	var err error
+	if s.running.rt, err = e.runtime(s.d, *r); err != nil {
 		return err
 	}
 	if s.compiled, err = guest.Compile(s.doc, s.running.rt); err != nil {
@@ -208,15 +216,28 @@ func (e *Engine) saveRecord(run *running) error {
 	return e.records.Put(store.Item[record]{Key: run.rec.UUID.String(), Head: run.rec, Doc: run.doc.Format()})
 }
 
+// renames is how often a start gives way when somebody else takes the names of its taps.
+const renames = 5
+
 // links makes the guest's taps on their bridges.
 func (s *starting) links(ctx context.Context) error {
-	want := state.State{Ports: portState(s.running.rec)}
-	if len(want.Ports) == 0 {
+	if len(s.running.rec.Ports) == 0 {
 		return nil
 	}
-	env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
-	s.env = env
-	return err
+	for try := 0; ; try++ {
+		want := state.State{Ports: portState(s.running.rec)}
+		env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
+		s.env = env
+		if err == nil || try == renames || !errors.Is(err, state.ErrForeign) && !errors.Is(err, host.ErrTaken) {
+			return err
+		}
+		if err := s.e.rename(s.running.rec.Ports); err != nil {
+			return err
+		}
+		if err := s.compile(); err != nil {
+			return err
+		}
+	}
 }
 
 // exec starts QEMU and waits for its monitor.
@@ -321,10 +342,10 @@ func (s *starting) undo(ctx context.Context) error {
 }
 
 // planStart is what starting a document would do, as commands.
-func (e *Engine) planStart(ctx context.Context, doc *spec.Domain) ([]own.Step, error) {
+func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placement) ([]own.Step, error) {
 	rec := record{Name: doc.Name, UUID: *doc.UUID, Accel: accelOf(doc), NICs: len(doc.Devices.Interfaces), Emulator: e.emulatorOf(doc)}
 	var err error
-	if rec.Ports, err = e.portsFor(doc); err != nil {
+	if rec.Ports, err = where.portsFor(doc); err != nil {
 		return nil, err
 	}
 	defer e.releaseNames(rec)
