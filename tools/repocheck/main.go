@@ -9,6 +9,11 @@ import (
 	"os"
 )
 
+// checks each return what is wrong, a line each.
+var checks = []func(*tree) []string{
+	layers, depguard, architecture, sizes, documented, habits, generated, promises, documents,
+}
+
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: repocheck REPO")
@@ -20,10 +25,10 @@ func main() {
 		os.Exit(2)
 	}
 	var complaints []string
-	for _, check := range []func(*tree) []string{layers, sizes, documented, promises, documents} {
+	for _, check := range checks {
 		complaints = append(complaints, check(repo)...)
 	}
-	fmt.Println(repo.summary())
+	fmt.Print(repo.summary())
 	for _, c := range complaints {
 		fmt.Println(c)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +17,9 @@ func promises(t *tree) []string {
 	}
 	names := map[string]bool{}
 	for _, f := range t.files {
-		if f.test {
-			for name := range f.ast.Scope.Objects {
-				names[name] = true
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && f.test {
+				names[fn.Name.Name] = true
 			}
 		}
 	}
@@ -47,14 +48,18 @@ func promises(t *tree) []string {
 	return out
 }
 
-// documents complains of a shell block in the documents that no test script contains.
+// documents complains of lines in the documents' shell blocks that no script of the command line's tests contains. Make's
+// targets are tested by whoever runs them before a change is taken.
 func documents(t *tree) []string {
 	scripts, _ := filepath.Glob(filepath.Join(t.root, "internal/cli/testdata/docs/*.txtar"))
-	var tested strings.Builder
-	for _, s := range append(scripts, filepath.Join(t.root, "Makefile"), filepath.Join(t.root, ".ci/run")) {
+	tested := map[string]bool{}
+	for _, s := range scripts {
 		b, _ := os.ReadFile(s)
-		tested.Write(b)
+		for line := range strings.Lines(string(b)) {
+			tested[strings.TrimSpace(line)] = true
+		}
 	}
+	makefile, _ := os.ReadFile(filepath.Join(t.root, "Makefile"))
 	var out []string
 	for _, name := range []string{"README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "PROMISES.md"} {
 		text, err := os.ReadFile(filepath.Join(t.root, name))
@@ -63,7 +68,7 @@ func documents(t *tree) []string {
 			continue
 		}
 		for _, command := range commands(string(text)) {
-			if !strings.Contains(tested.String(), command) && !makeTarget(tested.String(), command) {
+			if !tested[command] && !makeTarget(string(makefile), command) {
 				out = append(out, fmt.Sprintf("%s: no test runs: %s", name, command))
 			}
 		}
@@ -87,8 +92,9 @@ func commands(text string) []string {
 	return out
 }
 
-func makeTarget(tested, command string) bool {
+// makeTarget reports whether command is one of the makefile's.
+func makeTarget(makefile, command string) bool {
 	target, ok := strings.CutPrefix(command, "make ")
 	target, _, _ = strings.Cut(target, " ")
-	return ok && strings.Contains(tested, "\n"+target+":")
+	return ok && strings.Contains("\n"+makefile, "\n"+target+":")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"strconv"
 	"strings"
 )
 
@@ -11,68 +10,6 @@ const (
 	longestFile     = 400
 	longestFunction = 100
 )
-
-// below lists, for each room, the rooms it may import. A room may always import itself and version.
-var below = map[string][]string{
-	"spec":      {},
-	"version":   {},
-	"host":      {},
-	"qemu":      {"host"},
-	"network":   {"host", "spec"},
-	"guest":     {"qemu", "host", "spec"},
-	"appliance": {"qemu", "host", "spec"},
-	"api":       {"spec"},
-	"engine":    {"api", "guest", "appliance", "network", "qemu", "host", "spec"},
-	"doctor":    {"network", "qemu", "host", "spec"},
-	"bench":     {"api", "engine", "guest", "appliance", "network", "qemu", "host", "spec"},
-	"cli":       {"api", "appliance", "bench", "doctor", "engine", "guest", "host", "network", "qemu", "spec"},
-}
-
-// layers complains of imports that point up or sideways.
-func layers(t *tree) []string {
-	var out []string
-	for _, f := range t.files {
-		from, ok := roomOf(f.path)
-		if !ok || f.test || strings.Contains(f.path, "test/") {
-			continue
-		}
-		allowed, known := below[from]
-		if !known {
-			out = append(out, fmt.Sprintf("%s: room %q is in no layer: add it to repocheck and ARCHITECTURE.md", f.path, from))
-			continue
-		}
-		for _, imp := range f.ast.Imports {
-			path, _ := strconv.Unquote(imp.Path.Value)
-			to, ours := roomOf(strings.TrimPrefix(path, "taproom/"))
-			if !ours || !strings.HasPrefix(path, "taproom/") || to == from || to == "version" {
-				continue
-			}
-			if !contains(allowed, to) {
-				out = append(out, fmt.Sprintf("%s: %s may not import %s", f.path, from, path))
-			}
-		}
-	}
-	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
-}
-
-// roomOf is the folder under internal/ that a path lies in.
-func roomOf(path string) (string, bool) {
-	rest, ok := strings.CutPrefix(path, "internal/")
-	if !ok {
-		return "", false
-	}
-	room, _, _ := strings.Cut(rest, "/")
-	return room, true
-}
 
 // sizes complains of files and functions that hold more than one idea.
 func sizes(t *tree) []string {
@@ -94,7 +31,7 @@ func sizes(t *tree) []string {
 func documented(t *tree) []string {
 	var out []string
 	for _, f := range t.files {
-		if f.test || f.ast.Name.Name == "main" {
+		if strings.HasSuffix(f.path, "_test.go") || f.ast.Name.Name == "main" {
 			continue
 		}
 		for _, d := range f.ast.Decls {
@@ -151,4 +88,42 @@ func receiverExported(d *ast.FuncDecl) bool {
 			return true
 		}
 	}
+}
+
+// habits complains of what hides flakiness or state: sleeping, init functions, work that outlives who asked for it.
+func habits(t *tree) []string {
+	var out []string
+	for _, f := range t.files {
+		if f.test && !strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			complain := func(what string) {
+				out = append(out, fmt.Sprintf("%s: %s", t.fset.Position(n.Pos()), what))
+			}
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					complain("an init function; let the caller ask for it")
+				}
+			case *ast.SelectorExpr:
+				switch name := selector(n); {
+				case name == "time.Sleep":
+					complain("time.Sleep waits for nothing; wait for the event, with a context")
+				case (name == "context.Background" || name == "context.TODO") && !f.test && strings.HasPrefix(f.path, "internal/"):
+					complain(name + " below cmd/; take the caller's context")
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// selector is package.Name for an identifier of another package.
+func selector(s *ast.SelectorExpr) string {
+	if x, ok := s.X.(*ast.Ident); ok {
+		return x.Name + "." + s.Sel.Name
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,8 @@ type tree struct {
 	files []file
 }
 
-// file is one Go file; path is relative to the root.
+// file is one Go file; path is relative to the root. Test says that only tests use it: a test, or a file of a package
+// whose name ends in test.
 type file struct {
 	path  string
 	lines int
@@ -30,7 +32,7 @@ type file struct {
 
 func load(root string) (*tree, error) {
 	t := &tree{root: root, fset: token.NewFileSet()}
-	for _, top := range []string{"cmd", "internal", "disk"} {
+	for _, top := range []string{"cmd", "examples", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 				return ignoreMissing(err)
@@ -65,7 +67,8 @@ func (t *tree) add(path string) error {
 		return err
 	}
 	t.files = append(t.files, file{
-		path: rel, lines: bytes.Count(src, []byte("\n")), test: strings.HasSuffix(path, "_test.go"), ast: parsed,
+		path: rel, lines: bytes.Count(src, []byte("\n")), ast: parsed,
+		test: strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Base(filepath.Dir(rel)), "test"),
 	})
 	return nil
 }
@@ -81,16 +84,23 @@ func (t *tree) functions(visit func(f file, d *ast.FuncDecl, lines int)) {
 	}
 }
 
-// summary prints the figures that show where the code is going.
+// summary is the figures that show where the code is going.
 func (t *tree) summary() string {
 	var files, funcs []int
-	code, test := 0, 0
+	code, test := map[string]int{}, map[string]int{}
+	sum := [2]int{}
 	for _, f := range t.files {
+		room, ok := roomOf(f.path)
+		if !ok {
+			room, _, _ = strings.Cut(f.path, "/")
+		}
 		if f.test {
-			test += f.lines
+			test[room] += f.lines
+			sum[1] += f.lines
 			continue
 		}
-		code += f.lines
+		code[room] += f.lines
+		sum[0] += f.lines
 		files = append(files, f.lines)
 	}
 	t.functions(func(f file, _ *ast.FuncDecl, lines int) {
@@ -100,8 +110,18 @@ func (t *tree) summary() string {
 	})
 	slices.Sort(files)
 	slices.Sort(funcs)
-	return fmt.Sprintf("files: median %d, longest %d lines; functions: median %d, p90 %d, longest %d; test to code %.2f (%d : %d lines)",
-		at(files, 50), at(files, 100), at(funcs, 50), at(funcs, 90), at(funcs, 100), float64(test)/float64(max(code, 1)), test, code)
+	var b strings.Builder
+	fmt.Fprintf(&b, "files      %d, median %d lines, longest %d\n", len(files), at(files, 50), at(files, 100))
+	fmt.Fprintf(&b, "functions  %d, median %d lines, 9 of 10 below %d, longest %d\n", len(funcs), at(funcs, 50), at(funcs, 90), at(funcs, 100))
+	fmt.Fprintf(&b, "test:code  %s\n", ratio(sum[1], sum[0]))
+	for _, room := range slices.Sorted(maps.Keys(code)) {
+		fmt.Fprintf(&b, "  %-9s %s\n", room, ratio(test[room], code[room]))
+	}
+	return b.String()
+}
+
+func ratio(test, code int) string {
+	return fmt.Sprintf("%.2f  (%d : %d lines)", float64(test)/float64(max(code, 1)), test, code)
 }
 
 // at is the p-th percentile of sorted numbers.
