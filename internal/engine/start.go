@@ -348,7 +348,10 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if rec.Ports, err = where.portsFor(doc); err != nil {
 		return nil, err
 	}
-	defer e.releaseNames(rec)
+	defer func() { e.releaseNames(rec) }()
+	if err := e.rename(rec.Ports); err != nil { // a plan shows names that are free
+		return nil, err
+	}
 	if rec.VNCPort, err = e.vncPortFor(doc); err != nil {
 		return nil, err
 	}
