@@ -94,7 +94,7 @@ func (e *Engine) DomainInfo(uuid spec.UUID) (server.DomainInfo, error) {
 func (e *Engine) runningInfo(v *view) server.DomainInfo {
 	h := v.run.head
 	info := server.DomainInfo{State: v.ref.State, MaxMemKiB: h.MaxMemKiB, MemKiB: v.run.balloonKiB.Load(), VCPUs: h.VCPUs}
-	if use, err := e.k.ProcStat(v.run.rec.PID); err == nil { // it may just have ended
+	if use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart); err == nil { // it may just have ended
 		info.CPUTimeNS = uint64(use.User + use.System)
 	}
 	return info

@@ -30,7 +30,7 @@ func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32)
 	}
 	if wants(server.StatsBalloon) {
 		out = append(out, remote.Uint64Param("balloon.current", v.run.balloonKiB.Load()), remote.Uint64Param("balloon.maximum", v.run.head.MaxMemKiB))
-		if use, err := e.k.ProcStat(v.run.rec.PID); err == nil {
+		if use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart); err == nil {
 			out = append(out, remote.Uint64Param("balloon.rss", use.RSS>>10))
 		}
 	}
@@ -67,7 +67,7 @@ func (e *Engine) definedStats(v *view, wants func(uint32) bool) []server.Param {
 }
 
 func (e *Engine) cpuStats(v *view) []server.Param {
-	use, err := e.k.ProcStat(v.run.rec.PID)
+	use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart)
 	if err != nil { // it has just ended
 		return nil
 	}
@@ -147,7 +147,7 @@ func (e *Engine) MemoryStats(ctx context.Context, uuid spec.UUID) ([]server.Memo
 		return nil, err
 	}
 	out := []server.MemoryStat{{Tag: server.MemoryStatActualBalloon, Value: run.balloonKiB.Load()}}
-	if use, err := e.k.ProcStat(run.rec.PID); err == nil {
+	if use, err := e.k.ProcStat(run.rec.PID, run.rec.PIDStart); err == nil {
 		out = append(out, server.MemoryStat{Tag: server.MemoryStatRss, Value: use.RSS >> 10})
 	}
 	return append(out, e.balloonStats(ctx, run)...), nil

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"testing"
@@ -25,8 +26,17 @@ func TestNodeInfoAddsUp(t *testing.T) {
 
 func TestProcStatCountsThisProcess(t *testing.T) {
 	t.Parallel()
-	s, err := host.New(host.Options{}).ProcStat(os.Getpid())
+	k := host.New(host.Options{})
+	s, err := k.ProcStat(os.Getpid(), 0)
 	if err != nil || s.RSS < 1<<20 || s.Threads < 2 || s.State == 0 {
 		t.Errorf("%+v, %v", s, err)
+	}
+	start, err := k.StartTime(os.Getpid())
+	must(t, err)
+	if _, err := k.ProcStat(os.Getpid(), start); err != nil {
+		t.Errorf("by number and start time: %v", err)
+	}
+	if _, err := k.ProcStat(os.Getpid(), start+1); !errors.Is(err, host.ErrGone) {
+		t.Errorf("another process that had the number: %v, want ErrGone", err)
 	}
 }

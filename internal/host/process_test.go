@@ -120,7 +120,7 @@ func TestAProcessIsAdoptedByNumberAndStartTimeOnly(t *testing.T) {
 	if _, err := k.OpenPID(p.PID, p.Start); !errors.Is(err, host.ErrGone) {
 		t.Errorf("after it was reaped: %v, want ErrGone", err)
 	}
-	if _, err := k.ProcStat(p.PID); !errors.Is(err, host.ErrGone) {
+	if _, err := k.ProcStat(p.PID, p.Start); !errors.Is(err, host.ErrGone) {
 		t.Errorf("its statistics: %v, want ErrGone", err)
 	}
 }
