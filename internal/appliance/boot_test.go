@@ -357,7 +357,7 @@ func checkConsole(t *testing.T, m *machine) {
 	t.Helper()
 	for typed, want := range map[string]string{
 		"help\n": "help +show this", "ip\n": "eth0 52:54:00:00:00:0b 10.0.11.15/24",
-		"anyone there?\n": `(?s)anyone there.*anyone there`, // the terminal's echo, and the answer
+		"anyone there?\n": "you typed: anyone there",
 	} {
 		if _, err := io.WriteString(m.keyboard, typed); err != nil {
 			t.Fatal(err)

@@ -83,7 +83,7 @@ func answer(o operator, line string) string {
 		o.restart("asked at the console")
 		return ""
 	}
-	return line + "\n"
+	return "you typed: " + line + "\n"
 }
 
 func (a *Agent) describe() string {

@@ -262,7 +262,7 @@ func TestConsoleAnswersWhatIsTyped(t *testing.T) {
 	d := &desk{}
 	c.printf("starting")
 	c.serve(d)
-	if diff := cmp.Diff("taproom: starting\nType help.\n# eth0 up\n# hello\n# # # # ", screen.String()); diff != "" {
+	if diff := cmp.Diff("taproom: starting\nType help.\n# eth0 up\n# you typed: hello\n# # # # ", screen.String()); diff != "" {
 		t.Errorf("screen (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"restart: asked at the console", "off: asked at the console"}, d.said); diff != "" {
