@@ -24,7 +24,7 @@ func (k *Kernel) ProcStat(pid int, start uint64) (ProcStat, error) {
 	if err != nil {
 		return ProcStat{}, err
 	}
-	const first = 3                    // the field f[0] holds, in proc_pid_stat(5)'s numbers
+	const first = 3 // the field f[0] holds, in proc_pid_stat(5)'s numbers
 	if started, err := strconv.ParseUint(f[22-first], 10, 64); err != nil || start != 0 && started != start {
 		return ProcStat{}, errors.Join(fmt.Errorf("process %d started at %d, not %d: %w", pid, started, start, ErrGone), err)
 	}
