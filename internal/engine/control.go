@@ -35,6 +35,7 @@ func (e *Engine) control(ctx context.Context, uuid spec.UUID, name string, f fun
 // SuspendDomain implements server.DomainJobs.
 func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "suspend", func(ctx context.Context, d *domain, run *running) error {
+		run.command()
 		if err := run.mon.Execute(ctx, "stop", nil, nil); err != nil {
 			return monitorError(d, "suspend", err)
 		}
@@ -49,6 +50,7 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 		if d.view().ref.State == server.DomainRunning {
 			return virterr.New(virterr.OperationInvalid, "domain '%s' is already running", d.label)
 		}
+		run.command()
 		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
 			return monitorError(d, "resume", err)
 		}
@@ -75,7 +77,11 @@ func (e *Engine) RebootDomain(ctx context.Context, uuid spec.UUID, flags uint32)
 
 func (e *Engine) powerButton(ctx context.Context, uuid spec.UUID, name string, reboot bool) error {
 	return e.control(ctx, uuid, name, func(ctx context.Context, d *domain, run *running) error {
-		run.rebooting.Store(reboot)
+		if run.rebooting.Swap(reboot) != reboot { // a daemon that dies before the guest has ended leaves word
+			if err := e.saveRecord(run); err != nil {
+				return virterr.New(virterr.SystemError, "cannot write down that domain '%s' is to %s: %w", d.label, name, err)
+			}
+		}
 		return monitorError(d, name, run.mon.Execute(ctx, "system_powerdown", nil, nil))
 	})
 }

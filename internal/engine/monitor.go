@@ -28,23 +28,20 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 
 // guestEvents are the events of QEMU (qapi/run-state.json and its siblings) that mean something here.
 var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, qmp.Event){
-	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, _ qmp.Event) {
-		if !run.settling.Load() {
+	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
+		// A guest that ended stands still as well.
+		if run.news(ev) && d.view().ref.State == server.DomainRunning {
 			e.paused(d, server.PausedUnknown, server.EventSuspendedPaused)
 		}
 	},
-	"RESUME": func(e *Engine, _ context.Context, d *domain, run *running, _ qmp.Event) {
-		if !run.settling.Load() {
+	"RESUME": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
+		if run.news(ev) {
 			e.resumed(d)
 		}
 	},
-	"RESET": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
-		var data struct {
-			Guest bool `json:"guest"`
-		}
-		if json.Unmarshal(ev.Data, &data) == nil && data.Guest {
-			e.publish(server.DomainReboot{Domain: d.view().ref})
-		}
+	// Whoever asked for it, guest or host: libvirt tells of both.
+	"RESET": func(e *Engine, _ context.Context, d *domain, _ *running, _ qmp.Event) {
+		e.publish(server.DomainReboot{Domain: d.view().ref})
 	},
 	"SHUTDOWN":       (*Engine).onShutdown,
 	"GUEST_PANICKED": (*Engine).onPanic,
@@ -56,8 +53,9 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 			run.balloonKiB.Store(data.Actual >> 10)
 		}
 	},
-	"WATCHDOG":       (*Engine).onWatchdog,
-	"BLOCK_IO_ERROR": (*Engine).onIOError,
+	"VSERPORT_CHANGE": (*Engine).onChannel,
+	"WATCHDOG":        (*Engine).onWatchdog,
+	"BLOCK_IO_ERROR":  (*Engine).onIOError,
 	"DEVICE_DELETED": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
 		var data struct {
 			Device string `json:"device"`
@@ -85,13 +83,21 @@ func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp
 		action = run.doc.OnReboot
 	case data.Reason == "guest-panic":
 		return // GUEST_PANICKED comes too, and decides
-	case run.rebooting.Swap(false):
-		action = "restart"
+	case run.rebooting.Load():
+		action = actionRestart
 	}
-	v, _ := d.setState(server.DomainShutdown, server.ShutdownUser)
-	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventShutdown, Detail: shutdownDetail(data.Guest)})
+	if action == actionRestart {
+		// It is on its way back: that it stands still in between is no news, the reset is.
+		run.settling.Store(true)
+	} else {
+		v, _ := d.setState(server.DomainShutdown, server.ShutdownUser)
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventShutdown, Detail: shutdownDetail(data.Guest)})
+	}
 	e.afterEnd(ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
 }
+
+// actionRestart is what a document calls booting a guest again that ended.
+const actionRestart = "restart"
 
 func shutdownDetail(guest bool) int32 {
 	if guest {
@@ -120,7 +126,7 @@ func (e *Engine) afterEnd(ctx context.Context, d *domain, run *running, action s
 			return // it was destroyed meanwhile
 		}
 		switch action {
-		case "restart", "rename-restart":
+		case actionRestart:
 			err = e.restart(j.Context(), d, run)
 		case "preserve":
 		default: // destroy, coredump-destroy
@@ -134,12 +140,23 @@ func (e *Engine) afterEnd(ctx context.Context, d *domain, run *running, action s
 
 // restart boots a guest that ended again, in the QEMU it has.
 func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
+	reason := int32(server.RunningBooted)
+	if d.view().ref.State == server.DomainCrashed {
+		reason = server.RunningCrashed
+	}
+	run.command()
+	defer run.settling.Store(false)
 	err := run.mon.ExecuteBatch(ctx, []qmp.Command{{Name: "system_reset"}, {Name: "cont"}})
 	if err != nil {
 		return monitorError(d, "restart", err)
 	}
-	e.resumed(d)
-	return nil
+	if v, changed := d.setState(server.DomainRunning, reason); changed {
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
+	}
+	if !run.rebooting.Swap(false) {
+		return nil
+	}
+	return e.saveRecord(run)
 }
 
 // onWatchdog passes on that a guest's watchdog fired.

@@ -45,6 +45,8 @@ type record struct {
 	PTYs     map[string]string `json:"ptys,omitempty"`   // by alias
 	Paused   bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
 	Tainted  []string          `json:"tainted,omitempty"`
+	// Rebooting says that the power button was pressed so that the guest boots again.
+	Rebooting bool `json:"rebooting,omitempty"`
 }
 
 // port is one NIC of a guest on a link of the host.

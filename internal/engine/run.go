@@ -27,9 +27,11 @@ type running struct {
 	trace      *job.Trace // nil when an earlier daemon started it
 	booted     time.Time  // when its processors first ran; zero for a paused start
 	balloonKiB atomic.Uint64
-	rebooting  atomic.Bool // the power button was pressed so that it boots again
-	settling   atomic.Bool // a start or a stop is under way: what QEMU tells meanwhile is no news
+	rebooting  atomic.Bool  // the power button was pressed so that it boots again
+	settling   atomic.Bool  // a start or a stop is under way: what QEMU tells meanwhile is no news
+	commanded  atomic.Int64 // when its processors were last told to run or to stand still, in microseconds
 	agent      chan struct{}
+	channels   channels
 	consoles   consoles
 	cancel     context.CancelFunc // ends the goroutine that watches it
 }
@@ -37,13 +39,24 @@ type running struct {
 func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{rec: rec, head: headOf(doc), doc: doc, agent: make(chan struct{}, 1), cancel: func() {}}
 	run.balloonKiB.Store(run.head.MemKiB)
+	run.rebooting.Store(rec.Rebooting)
 	return run
+}
+
+// command notes that the guest's processors are about to be told what to do: an event that is older is no news then.
+func (run *running) command() { run.commanded.Store(time.Now().UnixMicro()) }
+
+// news reports whether what QEMU tells of its processors is a change that the daemon did not ask for. Events are read
+// beside the answers to commands, so one may be read late. QEMU's clock is this host's.
+func (run *running) news(ev qmp.Event) bool {
+	return !run.settling.Load() && (ev.Time.IsZero() || ev.Time.UnixMicro() >= run.commanded.Load())
 }
 
 // letGo ends what the daemon has of a guest; the guest goes on.
 func (run *running) letGo() {
 	run.cancel()
 	run.consoles.closeAll()
+	run.channels.end()
 	if run.proc != nil {
 		_ = run.proc.Close()
 	}
@@ -67,14 +80,15 @@ func (run *running) agentTurn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// channelPath is the host's end of the virtio channel of that name, "" when the guest has none on a socket.
-func (run *running) channelPath(name string) string {
+// channelNamed is the virtio channel of that name: the path of the host's end, "" when the guest has none on a socket, and
+// its alias.
+func (run *running) channelNamed(name string) (path, alias string) {
 	for _, c := range run.live(false).Devices.Channels {
-		if c.Target != nil && c.Target.Name == name && c.Type == "unix" && c.Source != nil {
-			return c.Source.Path
+		if c.Target != nil && c.Target.Name == name && c.Type == "unix" && c.Source != nil && c.Alias != nil {
+			return c.Source.Path, c.Alias.Name
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // live is the document of what runs.
@@ -86,7 +100,7 @@ func (run *running) live(secure bool) *spec.Domain {
 func (run *running) liveFacts() guest.LiveFacts {
 	f := guest.LiveFacts{
 		ID: run.rec.ID, PTYs: run.rec.PTYs, Label: fmt.Sprintf("+%d:+%d", run.rec.UID, run.rec.UID),
-		Bridges: make([]string, run.rec.NICs), PortIDs: make([]string, run.rec.NICs),
+		Bridges: make([]string, run.rec.NICs), PortIDs: make([]string, run.rec.NICs), Connected: run.channels.connected(),
 	}
 	for _, p := range run.rec.Ports {
 		if p.Network != "" {

@@ -213,7 +213,9 @@ func (s *starting) compile() error {
 
 // saveRecord writes the record with the document it runs from.
 func (e *Engine) saveRecord(run *running) error {
-	return e.records.Put(store.Item[record]{Key: run.rec.UUID.String(), Head: run.rec, Doc: run.doc.Format()})
+	head := run.rec
+	head.Rebooting = run.rebooting.Load()
+	return e.records.Put(store.Item[record]{Key: head.UUID.String(), Head: head, Doc: run.doc.Format()})
 }
 
 // renames is how often a start gives way when somebody else takes the names of its taps.
@@ -281,11 +283,12 @@ func (s *starting) settle(ctx context.Context) error {
 	return e.saveRecord(run)
 }
 
-// learnTerminals asks which pseudo-terminals QEMU opened.
+// learnTerminals asks which pseudo-terminals QEMU opened, and which channels the guest has open.
 func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
 	var reply []struct {
 		Label    string `json:"label"`
 		Filename string `json:"filename"`
+		Open     bool   `json:"frontend-open"`
 	}
 	if err := run.mon.Execute(ctx, "query-chardev", nil, &reply); err != nil {
 		return err
@@ -294,6 +297,9 @@ func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
 	for _, c := range reply {
 		if tty, ok := terminal(c.Filename); ok {
 			run.rec.PTYs[c.Label] = tty
+		}
+		if alias, ok := strings.CutPrefix(c.Label, "char"); ok {
+			run.channels.set(alias, c.Open)
 		}
 	}
 	return nil

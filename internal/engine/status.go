@@ -2,14 +2,10 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
-	"taproom/internal/api/virterr"
-	"taproom/internal/appliance"
-	"taproom/internal/appliance/wire"
 	"taproom/internal/version"
 )
 
@@ -90,56 +86,4 @@ func (e *Engine) DaemonVersion() own.Version {
 		v.QEMU = c.Version.String()
 	}
 	return v
-}
-
-// Agent implements server.Documents: it hands one request to the agent of the built-in guest and returns its answer.
-func (e *Engine) Agent(ctx context.Context, what string, request json.RawMessage) (json.RawMessage, error) {
-	d, err := e.domainNamed(what)
-	if err != nil {
-		return nil, err
-	}
-	run, err := d.running()
-	if err != nil {
-		return nil, err
-	}
-	path := run.channelPath(wire.PortName)
-	if path == "" {
-		return nil, virterr.New(virterr.OperationUnsupported, "domain '%s' has no channel %s: add one with type='unix' and that target name", d.label, wire.PortName)
-	}
-	var q struct {
-		Op   wire.Op         `json:"op"`
-		Args json.RawMessage `json:"args"`
-	}
-	if err := json.Unmarshal(request, &q); err != nil {
-		return nil, virterr.New(virterr.InvalidArg, "the request to the agent is no JSON object with op and args: %v", err)
-	}
-	// A serial port carries one conversation at a time.
-	release, err := run.agentTurn(ctx)
-	if err != nil {
-		return nil, virterr.New(virterr.OperationTimeout, "the agent of domain '%s' is busy: %w", d.label, err)
-	}
-	defer release()
-	answer, err := e.askAgent(ctx, path, q.Op, q.Args)
-	if err != nil {
-		return nil, virterr.New(virterr.AgentUnresponsive, "domain '%s': %w", d.label, err)
-	}
-	return answer, nil
-}
-
-func (e *Engine) askAgent(ctx context.Context, path string, op wire.Op, args json.RawMessage) (answer json.RawMessage, err error) {
-	conn, err := e.k.DialUnix(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := appliance.NewClient(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	var a any
-	if len(args) > 0 {
-		a = args
-	}
-	err = c.Do(ctx, op, a, &answer)
-	return answer, err
 }

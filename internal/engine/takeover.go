@@ -209,7 +209,11 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	e.watchRun(d, run)
 	switch status {
 	case statusShutdown:
-		e.afterEnd(e.ctx, d, run, run.doc.OnPoweroff, server.ShutoffShutdown, server.EventStoppedShutdown)
+		action := run.doc.OnPoweroff
+		if run.rebooting.Load() {
+			action = actionRestart
+		}
+		e.afterEnd(e.ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
 	case statusPanicked:
 		e.afterEnd(e.ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
 	}

@@ -79,18 +79,12 @@ func (e *Engine) networkStages(run *running) []stage {
 // bootStages are what the agent in the guest tells of the boot. The guest's clock began with its kernel; where that was
 // in ours follows from the moment it answers. A guest without our agent tells nothing.
 func (e *Engine) bootStages(ctx context.Context, run *running) []stage {
-	path := run.channelPath(wire.PortName)
-	if path == "" || run.booted.IsZero() {
+	if run.booted.IsZero() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
-	release, err := run.agentTurn(ctx)
-	if err != nil {
-		return nil
-	}
-	defer release()
-	answer, err := e.askAgent(ctx, path, wire.OpHello, nil)
+	answer, err := e.askAgent(ctx, run, wire.OpHello, nil)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type conn struct {
 	slots    chan struct{}  // calls that take long
 	priority chan struct{}  // the same, for calls that must not wait for those
 	gone     chan struct{}  // closed when the connection is no longer read
+	// asked ends with gone: for what is only done to answer this client.
+	asked context.Context
+	leave context.CancelFunc
 
 	keepalive atomic.Bool // the client understands it
 	heard     atomic.Bool // a message came since the last beat
@@ -57,6 +61,7 @@ func newConn(s *Server, nc net.Conn, readOnly bool) *conn {
 		priority: make(chan struct{}, s.opts.InFlight),
 		gone:     make(chan struct{}),
 	}
+	c.asked, c.leave = context.WithCancel(s.ctx)
 	c.out.init(nc, &s.bufs, s.opts.EventQueue, c.calls.Go)
 	return c
 }
@@ -68,6 +73,7 @@ func (c *conn) serve() {
 	c.srv.log.Debug("client connected", "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "read-only", c.readOnly)
 	err := c.read()
 	close(c.gone)
+	c.leave()
 	c.dropRegistrations()
 	select {
 	case <-c.srv.stopping: // let calls that run answer

@@ -37,10 +37,10 @@ func bindOwn(p *program) {
 	bindJSON(p, remote.OwnPlan, func(q *request, _ none) (own.PlanResult, error) { return q.backend.Plan(q.ctx) })
 	bindJSON(p, remote.OwnStatus, func(q *request, _ none) (own.Status, error) { return q.backend.Status(q.ctx) })
 	bindJSON(p, remote.OwnTrace, func(q *request, a own.TraceRequest) (own.Trace, error) {
-		return q.backend.Trace(q.ctx, a.Domain)
+		return q.backend.Trace(q.conn.asked, a.Domain)
 	})
 	bindJSON(p, remote.OwnAgent, func(q *request, a own.AgentRequest) (json.RawMessage, error) {
-		return q.backend.Agent(q.ctx, a.Domain, a.Request)
+		return q.backend.Agent(q.conn.asked, a.Domain, a.Request)
 	})
 	bindJSON(p, remote.OwnVersion, func(q *request, _ none) (own.Version, error) { return q.backend.DaemonVersion(), nil })
 }

@@ -227,6 +227,13 @@ const (
 	EventCrashedPanicked   = 0
 )
 
+// What is told of the agent in a guest, and why.
+const (
+	AgentConnected     = 1
+	AgentDisconnected  = 2
+	AgentReasonChannel = 2
+)
+
 // Events of a network's life.
 const (
 	NetworkEventDefined   = 0
