@@ -27,14 +27,18 @@ const (
 )
 
 // runAPI measures a daemon with many definitions: lists and small calls on the raw wire and through python3-libvirt, its
-// memory, and how soon it answers after a restart; beside libvirtd, asked in the same ways.
+// memory, and how soon it answers after a restart; beside libvirtd and another build of taproom, asked in the same ways.
 func runAPI(ctx context.Context, o Options) (r *Report, err error) {
-	d, err := startOwn(ctx, o.Programs)
-	if err != nil {
-		return nil, err
+	r = newReport("api")
+	var sides []*apiSide
+	for _, build := range o.builds() {
+		d, err := startOwn(ctx, build.programs)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.close()) }()
+		sides = append(sides, &apiSide{side: d, prefix: build.prefix, domains: o.Domains})
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	sides := []*apiSide{{side: d, domains: o.Domains}}
 	peer, skip := startLibvirt(ctx, o.Peers)
 	if peer != nil {
 		defer func() { err = errors.Join(err, peer.close()) }()
@@ -46,29 +50,32 @@ func runAPI(ctx context.Context, o Options) (r *Report, err error) {
 		}
 		defer func() { err = errors.Join(err, s.destroy(context.WithoutCancel(ctx))) }()
 	}
-	v, err := d.conn.Version(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r = &Report{Bench: "api", Host: thisHost(v.QEMU)}
-	// Restarts come last: a daemon that has just started would be measured above otherwise.
+	// Restarts come last: what the other figures are taken of has run for a while.
 	for _, contenders := range []func(*apiSide) []Contender{(*apiSide).calls, (*apiSide).restarts} {
-		var all []Contender
-		for i := range contenders(sides[0]) { // by turns: the same question to every side
-			for _, s := range sides {
-				all = append(all, contenders(s)[i])
-			}
-		}
-		figures, skipped, err := Turns(ctx, o.Rounds, all, o.Progress)
+		all, skipped, err := Turns(ctx, o.Rounds, alternating(sides, contenders), o.Progress)
 		if err != nil {
 			return nil, err
 		}
-		r.Figures, r.Skipped = append(r.Figures, figures...), append(r.Skipped, skipped...)
+		r.add(all, skipped...)
 	}
-	if skip != nil {
-		r.Skipped = append(r.Skipped, *skip)
+	v, err := sides[0].client().Version(ctx)
+	if err != nil {
+		return nil, err
 	}
+	r.Host.QEMU = v.QEMU
+	r.add(nil, skip...)
 	return r, nil
+}
+
+// alternating asks each question of every side before the next question.
+func alternating(sides []*apiSide, contenders func(*apiSide) []Contender) []Contender {
+	var out []Contender
+	for i := range contenders(sides[0]) {
+		for _, s := range sides {
+			out = append(out, contenders(s)[i])
+		}
+	}
+	return out
 }
 
 // apiSide is a daemon and the questions to it.

@@ -24,7 +24,6 @@ type bareQEMU struct {
 	dir    string
 	config *qemu.Config
 	tap    *host.Tap
-	took   []float64
 }
 
 const bareTap = "bare0"
@@ -106,6 +105,5 @@ func (q *bareQEMU) start(ctx context.Context) (took float64, err error) {
 		return 0, fmt.Errorf("bare QEMU: %w", err)
 	}
 	took = milliseconds(time.Since(began))
-	q.took = append(q.took, took)
 	return took, mon.Close()
 }

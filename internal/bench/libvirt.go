@@ -40,14 +40,14 @@ const libvirtWithin = 30 * time.Second
 
 // startLibvirt starts the libvirtd that was unpacked below dir (tools/peers.sh). Without one it says why figures whose
 // names begin with peer.libvirt are not there.
-func startLibvirt(ctx context.Context, dir string) (*peerLibvirt, *Skip) {
+func startLibvirt(ctx context.Context, dir string) (*peerLibvirt, []Skip) {
 	const figures = "peer.libvirt"
 	if dir == "" {
-		return nil, &Skip{Name: figures, Why: "no peers were given: `make bench-peers` fetches them and names their folder with --peers"}
+		return nil, []Skip{{Name: figures, Why: "no peers were given: `make bench-peers` fetches them and names their folder with --peers"}}
 	}
 	p, err := newLibvirt(ctx, dir)
 	if err != nil {
-		return nil, &Skip{Name: figures, Why: err.Error()}
+		return nil, []Skip{{Name: figures, Why: err.Error()}}
 	}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,9 +16,22 @@ import (
 type Options struct {
 	Programs string // folder of taproomd and its siblings
 	Peers    string // folder with peers that are not installed, "" for none
+	Base     string // folder with the programs of another build to compare with, "" for none
 	Rounds   int
 	Domains  int // how many are defined where that is the question
 	Progress func(done, total int)
+}
+
+// build is a folder of programs that is measured and what its figures' names begin with.
+type build struct{ prefix, programs string }
+
+// builds are this build and, where one was given, the other.
+func (o Options) builds() []build {
+	all := []build{{"", o.Programs}}
+	if o.Base != "" {
+		all = append(all, build{basePrefix, o.Base})
+	}
+	return all
 }
 
 // Member is one benchmark.
@@ -36,11 +50,15 @@ func Members() []Member {
 }
 
 // thisHost describes the machine.
-func thisHost(qemu string) Host {
-	h := Host{CPUs: runtime.NumCPU(), QEMU: qemu, Version: version.Version}
+func thisHost() Host {
+	h := Host{CPUs: runtime.NumCPU(), Version: version.Version}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		h.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		minute, _, _ := strings.Cut(string(b), " ")
+		h.Load, _ = strconv.ParseFloat(minute, 64) // the kernel writes a number
 	}
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(b)) {

@@ -6,27 +6,35 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 )
 
 // Report is what one benchmark found. Its JSON form is stable: names are added, never changed.
 type Report struct {
-	Bench   string   `json:"bench"`
-	Host    Host     `json:"host"`
-	Figures []Figure `json:"figures"`
-	Skipped []Skip   `json:"skipped"`
+	Bench   string       `json:"bench"`
+	Host    Host         `json:"host"`
+	Figures []Figure     `json:"figures"`
+	Skipped []Skip       `json:"skipped"`
+	Compare []Comparison `json:"compare,omitempty"`
+}
+
+func newReport(name string) *Report {
+	return &Report{Bench: name, Host: thisHost(), Figures: []Figure{}, Skipped: []Skip{}}
 }
 
 // Host is the machine the figures were taken on.
 type Host struct {
-	Kernel  string `json:"kernel"`
-	CPU     string `json:"cpu"`
-	CPUs    int    `json:"cpus"`
-	QEMU    string `json:"qemu,omitempty"`
-	Version string `json:"taproom"`
+	Kernel  string  `json:"kernel"`
+	CPU     string  `json:"cpu"`
+	CPUs    int     `json:"cpus"`
+	Load    float64 `json:"load"` // processes that wanted a CPU in the minute before
+	QEMU    string  `json:"qemu,omitempty"`
+	Version string  `json:"taproom"`
 }
 
-// Figure is one quantity over N repetitions. A peer's figure is named peer.…, the bare cost underneath floor.….
+// Figure is one quantity over N repetitions. A peer's figure is named peer.…, the bare cost underneath floor.…, another
+// build's base.….
 type Figure struct {
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit"`
@@ -42,14 +50,29 @@ type Skip struct {
 	Why  string `json:"why"`
 }
 
-// NewFigure summarises samples; there must be at least one.
-func NewFigure(name, unit string, samples []float64) Figure {
-	s := slices.Sorted(slices.Values(samples))
-	median := s[len(s)/2]
-	if len(s)%2 == 0 {
-		median = (s[len(s)/2-1] + s[len(s)/2]) / 2
+// Series is a figure before it is summarised.
+type Series struct {
+	Name, Unit string
+	Samples    []float64 // at least one
+}
+
+// Figure summarises the samples.
+func (s Series) Figure() Figure {
+	v := slices.Sorted(slices.Values(s.Samples))
+	median := v[len(v)/2]
+	if len(v)%2 == 0 {
+		median = (v[len(v)/2-1] + v[len(v)/2]) / 2
 	}
-	return Figure{Name: name, Unit: unit, Median: median, Min: s[0], Max: s[len(s)-1], N: len(s)}
+	return Figure{Name: s.Name, Unit: s.Unit, Median: median, Min: v[0], Max: v[len(v)-1], N: len(v)}
+}
+
+// add takes in what was measured and what was not.
+func (r *Report) add(all []Series, skipped ...Skip) {
+	for _, s := range all {
+		r.Figures = append(r.Figures, s.Figure())
+	}
+	r.Compare = append(r.Compare, compare(all)...)
+	r.Skipped = append(r.Skipped, skipped...)
 }
 
 // Figure returns the figure of that name.
@@ -64,16 +87,27 @@ func (r *Report) Figure(name string) (Figure, bool) {
 // WriteText prints the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s on %s, %d × %s, QEMU %s\n", r.Bench, r.Host.Kernel, r.Host.CPUs, r.Host.CPU, r.Host.QEMU)
+	fmt.Fprintf(w, "%s on %s, %d × %s, load %.1f, QEMU %s\n", r.Bench, r.Host.Kernel, r.Host.CPUs, r.Host.CPU, r.Host.Load, r.Host.QEMU)
 	fmt.Fprintln(t, "figure\tmin\tmedian\tmax\tunit\tn\t")
 	for _, f := range r.Figures {
-		fmt.Fprintf(t, "%s\t%.3g\t%.3g\t%.3g\t%s\t%d\t\n", f.Name, f.Min, f.Median, f.Max, f.Unit, f.N)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, digits(f.Min), digits(f.Median), digits(f.Max), f.Unit, f.N)
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, c := range r.Compare {
+		fmt.Fprintf(w, "%s: %.2f of the other build's, %s (p = %.2g)\n", c.Name, c.Ratio, c.verdict(), c.P)
 	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "not measured: %s: %s\n", s.Name, s.Why)
 	}
 	return nil
+}
+
+// digits prints three significant digits, or all before the point.
+func digits(v float64) string {
+	if v >= 100 || v <= -100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }

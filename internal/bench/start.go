@@ -21,27 +21,25 @@ const (
 )
 
 // runStart measures the start of a paused guest with one NIC: by a client of ours, by bare QEMU with the same command line
-// (the floor), and by libvirt where it can be had.
+// (the floor), and by libvirt and another build of taproom where they can be had.
 func runStart(ctx context.Context, o Options) (r *Report, err error) {
 	if err := sandbox.IP(ctx, "link", "add", benchBridge, "type", "bridge"); err != nil {
 		return nil, err
 	}
-	d, err := startOwn(ctx, o.Programs)
-	if err != nil {
-		return nil, err
-	}
-	b := &startBench{own: d, stages: map[string][]float64{}}
+	r = newReport("start")
+	b := &startBench{}
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
-	if _, err := d.conn.DefineDomain(ctx, benchGuest); err != nil {
+	for _, build := range o.builds() {
+		if err := b.add(ctx, build); err != nil {
+			return nil, err
+		}
+	}
+	if b.floor, err = newBareQEMU(ctx, b.sides[0].own); err != nil {
 		return nil, err
 	}
-	if b.floor, err = newBareQEMU(ctx, d); err != nil {
-		return nil, err
-	}
-	defer b.floor.close()
-	contenders := []Contender{
-		{Name: "floor", Unit: "ms", Run: b.floor.start},
-		{Name: "total", Unit: "ms", Run: b.start},
+	contenders := []Contender{{Name: "floor", Unit: "ms", Run: b.measureFloor}}
+	for _, s := range b.sides {
+		contenders = append(contenders, Contender{Name: s.prefix + "total", Unit: "ms", Run: s.start})
 	}
 	peer, skip := startLibvirt(ctx, o.Peers)
 	if peer != nil {
@@ -53,62 +51,104 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 			return timeStart(ctx, peer.conn, nil)
 		}})
 	}
-	figures, skipped, err := Turns(ctx, o.Rounds, contenders, o.Progress)
+	all, skipped, err := Turns(ctx, o.Rounds, contenders, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	v, err := d.conn.Version(ctx)
+	v, err := b.sides[0].own.conn.Version(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if skip != nil {
-		skipped = append(skipped, *skip)
+	r.Host.QEMU = v.QEMU
+	for _, s := range b.sides {
+		all = append(all, s.derived(b.floors)...)
 	}
-	return &Report{Bench: "start", Host: thisHost(v.QEMU), Figures: append(figures, b.figures()...), Skipped: skipped}, nil
+	r.add(all, append(skipped, skip...)...)
+	return r, nil
 }
 
-// startBench is our side and the floor under it.
+// startBench is what the benchmark runs.
 type startBench struct {
-	own    *ownDaemon
+	sides  []*startSide
 	floor  *bareQEMU
-	took   []float64
-	names  []string // of stages, in their order
-	stages map[string][]float64
+	floors []float64 // of every round
 }
 
-// start is one start as a client sees it.
-func (b *startBench) start(ctx context.Context) (float64, error) {
-	took, err := timeStart(ctx, b.own.conn, b.trace)
-	b.took = append(b.took, took)
-	return took, err
-}
-
-// trace keeps what the daemon tells of the start.
-func (b *startBench) trace(ctx context.Context) error {
-	t, err := b.own.conn.Trace(ctx, "bench")
+// add starts a daemon of ours and defines the guest.
+func (b *startBench) add(ctx context.Context, build build) error {
+	d, err := startOwn(ctx, build.programs)
 	if err != nil {
 		return err
 	}
-	for _, s := range t.Spans {
-		if b.stages[s.Name] == nil {
-			b.names = append(b.names, s.Name)
-		}
-		b.stages[s.Name] = append(b.stages[s.Name], float64(s.Took)/1000)
+	b.sides = append(b.sides, &startSide{prefix: build.prefix, own: d, stages: map[string][]float64{}})
+	_, err = d.conn.DefineDomain(ctx, benchGuest)
+	return err
+}
+
+func (b *startBench) measureFloor(ctx context.Context) (float64, error) {
+	took, err := b.floor.start(ctx)
+	b.floors = append(b.floors, took)
+	return took, err
+}
+
+// close stops the guests, undefines them and ends the daemons.
+func (b *startBench) close(ctx context.Context) error {
+	var errs []error
+	for _, s := range b.sides {
+		_, err := s.own.conn.Apply(ctx, own.ApplyRequest{Remove: true, Documents: []own.Document{{Name: "guest", XML: benchGuest}}})
+		errs = append(errs, err, s.own.close())
+	}
+	if b.floor != nil {
+		b.floor.close()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clean up after the benchmark: %w", err)
 	}
 	return nil
 }
 
-// figures are what follows from the rounds that count, which are all but the first: our share, which is what a start
-// takes beyond the floor of its round, and the stages that the daemon tells of.
-func (b *startBench) figures() []Figure {
-	share := make([]float64, len(b.took)-1)
-	for i := range share {
-		share[i] = b.took[i+1] - b.floor.took[i+1]
+// startSide is a daemon of ours.
+type startSide struct {
+	prefix string
+	own    *ownDaemon
+	took   []float64 // of every round
+	names  []string  // of stages, in their order
+	stages map[string][]float64
+}
+
+// start is one start as a client sees it.
+func (s *startSide) start(ctx context.Context) (float64, error) {
+	took, err := timeStart(ctx, s.own.conn, s.trace)
+	s.took = append(s.took, took)
+	return took, err
+}
+
+// trace keeps what the daemon tells of the start.
+func (s *startSide) trace(ctx context.Context) error {
+	t, err := s.own.conn.Trace(ctx, "bench")
+	if err != nil {
+		return err
 	}
-	out := []Figure{NewFigure("own", "ms", share)}
-	for _, name := range b.names {
-		if samples := b.stages[name][1:]; len(samples) > 0 {
-			out = append(out, NewFigure("stage."+name, "ms", samples))
+	for _, span := range t.Spans {
+		if s.stages[span.Name] == nil {
+			s.names = append(s.names, span.Name)
+		}
+		s.stages[span.Name] = append(s.stages[span.Name], float64(span.Took)/1000)
+	}
+	return nil
+}
+
+// derived is what follows from the rounds that count, which are all but the first: our share, which is what a start takes
+// beyond the floor of its round, and the stages that the daemon tells of.
+func (s *startSide) derived(floors []float64) []Series {
+	share := make([]float64, len(s.took)-1)
+	for i := range share {
+		share[i] = s.took[i+1] - floors[i+1]
+	}
+	out := []Series{{Name: s.prefix + "own", Unit: "ms", Samples: share}}
+	for _, name := range s.names {
+		if samples := s.stages[name][1:]; len(samples) > 0 {
+			out = append(out, Series{Name: s.prefix + "stage." + name, Unit: "ms", Samples: samples})
 		}
 	}
 	return out
@@ -131,15 +171,6 @@ func timeStart(ctx context.Context, c *client.Client, look func(context.Context)
 		err = look(ctx)
 	}
 	return took, errors.Join(err, c.DestroyDomain(ctx, dom))
-}
-
-// close stops the guest, undefines it and ends the daemon.
-func (b *startBench) close(ctx context.Context) error {
-	_, err := b.own.conn.Apply(ctx, own.ApplyRequest{Remove: true, Documents: []own.Document{{Name: "guest", XML: benchGuest}}})
-	if err := errors.Join(err, b.own.close()); err != nil {
-		return fmt.Errorf("clean up after the benchmark: %w", err)
-	}
-	return nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

@@ -15,7 +15,7 @@ type Contender struct {
 // Turns runs every contender rounds times, A B A B, after one round that does not count, so that a machine whose speed
 // drifts is unfair to nobody. A contender that fails in the round that does not count is skipped with its error; one
 // that fails later fails the whole run, since its figure would lack the failures.
-func Turns(ctx context.Context, rounds int, contenders []Contender, progress func(done, total int)) ([]Figure, []Skip, error) {
+func Turns(ctx context.Context, rounds int, contenders []Contender, progress func(done, total int)) ([]Series, []Skip, error) {
 	samples := make([][]float64, len(contenders))
 	var skipped []Skip
 	dead := make([]bool, len(contenders))
@@ -39,11 +39,11 @@ func Turns(ctx context.Context, rounds int, contenders []Contender, progress fun
 		}
 		progress(round, rounds)
 	}
-	var figures []Figure
+	var all []Series
 	for i, c := range contenders {
 		if !dead[i] {
-			figures = append(figures, NewFigure(c.Name, c.Unit, samples[i]))
+			all = append(all, Series{Name: c.Name, Unit: c.Unit, Samples: samples[i]})
 		}
 	}
-	return figures, skipped, nil
+	return all, skipped, nil
 }
