@@ -41,9 +41,15 @@ const (
 // Main is the TestMain of a package that uses daemons: the process is a daemon when it was started as one, and else runs
 // the tests and looks for goroutines and descriptors that are left.
 func Main(m *testing.M) {
+	Serve()
+	hosttest.Main(m)
+}
+
+// Serve is a daemon, and ends the process, where the process was started as one. It is for a TestMain that has more to
+// do than Main.
+func Serve() {
 	root := os.Getenv(envRoot)
 	if root == "" {
-		hosttest.Main(m)
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -94,7 +100,7 @@ var build = sync.OnceValue(func() error {
 	if os.Getenv("TAPROOM_BIN") != "" {
 		return nil
 	}
-	c := exec.Command("go", "build", "-o", programs()+"/", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-agent", "taproom/cmd/taproom")
+	c := exec.Command("go", "build", "-o", programs()+"/", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-agent", "taproom/cmd/taproom", "taproom/cmd/taproomd")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s", err, out)

@@ -13,7 +13,10 @@ import (
 
 // Main runs a package's tests and then fails it when a goroutine or a descriptor is left. It ends the process. (Within
 // a test such checks see what tests beside it do.)
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for who has more to do before the process ends: it returns the exit code.
+func Run(m *testing.M) int {
 	before := descriptors()
 	code := m.Run()
 	if code == 0 {
@@ -26,7 +29,7 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
-	os.Exit(code)
+	return code
 }
 
 // descriptors lists what the process has open, without what the runtime opens for itself.
