@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers setup-run setup-test clean
+.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers bench-ab setup-run setup-test clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -42,6 +42,24 @@ fuzz: ## every fuzz target for FUZZTIME
 	go list ./... | while read -r p; do \
 	  go test -list '^Fuzz' $$p | grep '^Fuzz' | while read -r f; do \
 	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+bench: build ## what this build takes, beside the floor under it
+	bin/taproom bench start
+	bin/taproom bench api
+
+bench-peers: build ## the same by turns with the distribution's libvirtd, fetched beside, not installed
+	tools/peers.sh build/peers
+	bin/taproom bench start --peers build/peers
+	bin/taproom bench api --peers build/peers
+
+BASE ?= HEAD
+bench-ab: build ## this tree by turns with revision BASE, and whether they differ
+	rm -rf build/ab
+	mkdir -p build/ab/src
+	git archive $(BASE) | tar -x -C build/ab/src
+	CGO_ENABLED=0 go build -C build/ab/src -trimpath -o $(CURDIR)/build/ab/bin/ $(HOST_CMDS:%=./cmd/%)
+	bin/taproom bench start --base build/ab/bin
+	bin/taproom bench api --base build/ab/bin
 
 clean: ## remove what was built here
 	rm -rf bin build
