@@ -12,6 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	code := cli.Main(ctx, cli.NewEnv(), os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -21,35 +21,35 @@ be measured here is named with the reason. With --json the form is stable: names
   taproom bench start
   taproom bench start --json --rounds 50
 
-Benchmarks: %s.
-
+Benchmarks:
+%s
 Exit codes: 0 measured, 1 failed, 2 the command line is wrong.`
 
 func newBench(env *Env) *cobra.Command {
 	var o bench.Options
 	members := bench.Members()
 	names := make([]string, len(members))
+	var list strings.Builder
 	for i, m := range members {
-		names[i] = m.Name
+		names[i] = cobra.CompletionWithDesc(m.Name, m.About)
+		fmt.Fprintf(&list, "  %-8s %s\n", m.Name, m.About)
 	}
 	c := &cobra.Command{
-		Use: "bench NAME", Short: "Measure, beside the floor and the peers", Long: fmt.Sprintf(benchHelp, strings.Join(names, ", ")),
-		Args: cobra.ExactArgs(1), ValidArgs: names,
+		Use: "bench NAME", Short: "Measure, beside the floor and the peers", Long: fmt.Sprintf(benchHelp, list.String()),
+		Args: arguments(1, 1, "the name of one benchmark"), ValidArgs: names,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		i := slices.Index(names, args[0])
-		if i < 0 {
-			return &usageError{fmt.Errorf("bench %s: want one of %s", args[0], strings.Join(names, ", "))}
-		}
-		if o.Rounds < 1 || o.Domains < 2 {
-			return &usageError{fmt.Errorf("bench %s --rounds %d --domains %d: want at least one round and two domains", args[0], o.Rounds, o.Domains)}
+		i := slices.IndexFunc(members, func(m bench.Member) bool { return m.Name == args[0] })
+		switch {
+		case i < 0:
+			return &usageError{fmt.Errorf("there is no benchmark %q; see taproom bench --help", args[0])}
+		case o.Rounds < 1:
+			return &usageError{fmt.Errorf("--rounds %d: at least one round is needed", o.Rounds)}
+		case o.Domains < 2:
+			return &usageError{fmt.Errorf("--domains %d: at least two domains are needed, one of which runs", o.Domains)}
 		}
 		if !sandbox.Inside() {
-			code, err := sandbox.Enter(c.Context())
-			if err == nil && code != 0 {
-				err = &quietError{fmt.Errorf("the benchmark failed")}
-			}
-			return err
+			return enter(c.Context())
 		}
 		if err := sandbox.Prepare(c.Context()); err != nil {
 			return err
@@ -67,13 +67,17 @@ func newBench(env *Env) *cobra.Command {
 	}
 	c.Flags().IntVar(&o.Rounds, "rounds", 20, "how often each side is measured")
 	c.Flags().IntVar(&o.Domains, "domains", 500, "how many domains are defined, where that is the question; figures are named by it")
-	c.Flags().StringVar(&o.Peers, "peers", "", "folder with peers to measure beside, as tools/peers.sh fills it")
+	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
+	c.Flags().StringVar(&o.Peers, "peers", "", "`folder` with peers to measure beside, as tools/peers.sh fills it")
+	for _, flag := range []string{"base", "peers"} {
+		_ = c.MarkFlagDirname(flag) // the flag is there
+	}
 	return c
 }
 
 // benchProgress shows how far a benchmark is, on a terminal.
 func (env *Env) benchProgress(done, total int) {
-	if env.Terminal && !env.json {
+	if env.ErrTerminal {
 		fmt.Fprintf(env.Stderr, "\r\x1b[2Kround %d of %d", done, total)
 		if done == total {
 			fmt.Fprint(env.Stderr, "\r\x1b[2K")

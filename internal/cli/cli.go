@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"taproom/internal/api/client"
-	"taproom/internal/engine"
 	"taproom/internal/version"
 )
 
@@ -25,26 +22,6 @@ const (
 	ExitFailed = 1 // what was asked for did not happen
 	ExitUsage  = 2 // the command line is wrong
 )
-
-// Env is the world around a command.
-type Env struct {
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	// Terminal says that Stdout is one: only then are there colours and progress.
-	Terminal bool
-
-	root string
-	json bool
-}
-
-// NewEnv is the environment of the process.
-func NewEnv() *Env {
-	return &Env{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Terminal: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "",
-	}
-}
 
 // Main runs one command line and returns its exit code.
 func Main(ctx context.Context, env *Env, args []string) int {
@@ -57,13 +34,24 @@ func Main(ctx context.Context, env *Env, args []string) int {
 	if err == nil {
 		return ExitOK
 	}
-	var usage *usageError
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted; what was under way may go on in the daemon (taproom ls)")
+	}
 	code := ExitFailed
-	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
+	var usage *usageError
+	if errors.As(err, &usage) {
 		code = ExitUsage
 	}
+	env.json = env.json || wantsJSON(args) // flags behind a wrong one were not read
 	env.complain(err, code)
 	return code
+}
+
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // usageError is a command line that makes no sense.
@@ -72,15 +60,20 @@ type usageError struct{ err error }
 func (u *usageError) Error() string { return u.err.Error() }
 func (u *usageError) Unwrap() error { return u.err }
 
-// quietError has been printed already.
-type quietError struct{ error }
+// shownError is one that people have read already, as part of the output; programs get it as JSON.
+type shownError struct{ error }
+
+// relayedError is one that the same program has told inside a sandbox.
+type relayedError struct{ error }
 
 func (env *Env) complain(err error, code int) {
-	var quiet *quietError
+	var shown *shownError
+	var relayed *relayedError
 	switch {
-	case errors.As(err, &quiet):
+	case errors.As(err, &relayed):
 	case env.json:
 		_ = json.NewEncoder(env.Stderr).Encode(map[string]any{"error": err.Error(), "exit": code})
+	case errors.As(err, &shown):
 	default:
 		fmt.Fprintln(env.Stderr, "taproom:", err)
 	}
@@ -88,51 +81,96 @@ func (env *Env) complain(err error, code int) {
 
 const rootHelp = `taproom runs KVM guests from libvirt's XML. It talks to taproomd, which also serves virsh.
 
+  taproom up network.xml guest.xml
+  taproom ls
+
 Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line is wrong.`
+
+// usage is what --help prints below a command's own text.
+const usage = `{{if .HasAvailableSubCommands}}Usage: {{.CommandPath}} COMMAND
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+{{else}}Usage: {{.UseLine}}
+{{end}}
+Flags:
+{{.LocalFlags.FlagUsages}}{{.InheritedFlags.FlagUsages}}`
 
 func newRoot(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "taproom", Short: "Run KVM guests from libvirt's XML", Long: rootHelp,
 		Version: version.Version, SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	c.PersistentFlags().StringVar(&env.root, "root", "", "folder the daemon was given as --root")
-	c.PersistentFlags().BoolVar(&env.json, "json", false, "print JSON")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	for _, sub := range []func(*Env) *cobra.Command{
-		newUp, newDown, newLs, newPlan, newConsole, newDoctor, newBench, newVersion, newDemo, newDemoWorld,
-	} {
-		cmd := sub(env)
-		if check := cmd.Args; check != nil {
-			cmd.Args = func(c *cobra.Command, args []string) error {
-				if err := check(c, args); err != nil {
-					return &usageError{err}
-				}
-				return nil
-			}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
 		}
-		c.AddCommand(cmd)
+		return unknownCommand(c, args[0])
+	}
+	c.PersistentFlags().StringVar(&env.root, "root", "", "`folder` that the daemon was given as --root")
+	_ = c.MarkPersistentFlagDirname("root") // the flag is there
+	c.PersistentFlags().BoolVar(&env.json, "json", false, "print JSON, errors included")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	for _, sub := range []func(*Env) *cobra.Command{
+		newUp, newDown, newLs, newPlan, newConsole, newDoctor, newBench, newVersion, newDemo, newDemoWorld, newCompletion,
+	} {
+		c.AddCommand(sub(env))
+	}
+	c.SetHelpCommand(newHelp())
+	c.SetUsageTemplate(usage)
+	return c
+}
+
+// newHelp is `taproom help COMMAND`.
+func newHelp() *cobra.Command {
+	c := &cobra.Command{Use: "help [COMMAND]", Short: "Say what a command does", Hidden: true}
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return commandNames(c.Root()), cobra.ShellCompDirectiveNoFileComp
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		about, rest, err := c.Root().Find(args)
+		if err != nil || len(rest) > 0 {
+			return unknownCommand(c.Root(), args[0])
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
 	}
 	return c
 }
 
-// connect reaches the daemon of env's root.
-func (env *Env) connect(ctx context.Context) (*client.Client, error) {
-	path := engine.NewPaths(env.root).ControlSocket()
-	c, err := client.Dial(ctx, path, client.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach taproomd at %s: %w; is it running, with the same --root?", path, err)
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
 	}
-	return c, nil
+	return names
 }
 
-// with runs f on a connection to the daemon.
-func (env *Env) with(ctx context.Context, f func(*client.Client) error) error {
-	c, err := env.connect(ctx)
-	if err != nil {
-		return err
+func unknownCommand(root *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q", name)
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return &usageError{fmt.Errorf("%s; is it %s?", text, strings.Join(near, " or "))}
 	}
-	defer c.Close()
-	return f(c)
+	return &usageError{errors.New(text + "; see taproom --help")}
+}
+
+// arguments makes a check of a command's arguments: at least and at most so many of what they are.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return &usageError{fmt.Errorf("%s takes %s, not %d; see %s --help", c.Name(), what, len(args), c.CommandPath())}
+	}
 }
 
 // print writes v as JSON, or as text does.
@@ -144,19 +182,3 @@ func (env *Env) print(v any, text func(w io.Writer) error) error {
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
-
-// style wraps s in a terminal attribute, on terminals only.
-func (env *Env) style(attribute, s string) string {
-	if !env.Terminal {
-		return s
-	}
-	return "\x1b[" + attribute + "m" + s + "\x1b[0m"
-}
-
-const (
-	bold   = "1"
-	faint  = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-)

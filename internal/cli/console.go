@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,9 @@ import (
 
 const consoleHelp = `Connect this terminal to a guest's serial console.
 
-Ctrl-] ends it, as in virsh. Only one connection at a time makes sense; --force takes it from whoever has it. With
-standard input from a file or a pipe, what it holds is typed and the output is printed until the guest ends.
+Ctrl-] ends it, as in virsh. A console has one connection at a time; --force takes it from whoever has it. It changes
+nothing else. With standard input from a file or a pipe, what it holds is typed, and the output is printed until the
+guest ends. With --json the output comes as it is read, as lines of {"output": "..."}.
 
   taproom console demo
 
@@ -28,7 +30,10 @@ const escape = 0x1d
 func newConsole(env *Env) *cobra.Command {
 	var device string
 	var force bool
-	c := &cobra.Command{Use: "console GUEST", Short: "Connect to a guest's serial console", Long: consoleHelp, Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{
+		Use: "console GUEST", Short: "Connect to a guest's serial console", Long: consoleHelp,
+		Args: arguments(1, 1, "one guest"), ValidArgsFunction: env.guests,
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return env.with(c.Context(), func(d *client.Client) error {
 			dom, err := d.Domain(c.Context(), args[0])
@@ -68,11 +73,26 @@ func (env *Env) attach(ctx context.Context, s io.ReadWriteCloser, name string) e
 			s.Close()
 		}
 	}()
-	_, err := io.Copy(env.Stdout, s)
-	if errors.Is(err, client.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+	var out io.Writer = env.Stdout
+	if env.json {
+		out = outputLines{json.NewEncoder(env.Stdout)}
+	}
+	_, err := io.Copy(out, s)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, client.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return nil
 	}
 	return err
+}
+
+// outputLines writes what a guest prints as JSON, a line for each piece.
+type outputLines struct{ to *json.Encoder }
+
+// Write implements io.Writer. Bytes that are no UTF-8 become U+FFFD, as JSON has it.
+func (o outputLines) Write(b []byte) (int, error) {
+	return len(b), o.to.Encode(map[string]string{"output": string(b)})
 }
 
 // typeInto types what r holds and reports whether the escape ended it.

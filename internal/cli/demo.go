@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,59 +28,79 @@ Exit codes: 0 everything worked and nothing was left behind, 1 something did not
 func newDemo(env *Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "demo [NETWORK.xml GUEST.xml]", Short: "Run two documents from end to end where they can hurt nobody", Long: demoHelp,
-		Args: func(_ *cobra.Command, args []string) error {
+		ValidArgsFunction: documents,
+		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
-				return fmt.Errorf("want a network and a guest, or nothing for those of examples/; got %d documents", len(args))
+				return &usageError{fmt.Errorf("demo takes a network and a guest, or nothing for those of examples/, not %d documents; see %s --help",
+					len(args), c.CommandPath())}
 			}
 			return nil
 		},
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if !sandbox.Inside() {
-			code, err := sandbox.Enter(c.Context())
-			if err == nil && code != 0 {
-				err = &quietError{fmt.Errorf("the demonstration failed")}
-			}
+		programs, err := demo.Programs()
+		if err != nil {
 			return err
 		}
 		if len(args) == 0 {
-			args = []string{"examples/network.xml", "examples/guest.xml"}
+			args = examples(programs)
 		}
-		return runDemo(c.Context(), env, args)
+		docs, err := env.readDocuments(args)
+		if err != nil {
+			return err
+		}
+		o := demo.Options{Documents: docs, Programs: programs, Out: env.Stdout, Terminal: env.OutTerminal}
+		if env.json {
+			o.Out, o.Terminal = env.Stderr, env.ErrTerminal
+		}
+		if sandbox.Inside() {
+			return env.runDemo(c.Context(), o)
+		}
+		if err := demo.Prepare(c.Context(), o); err != nil {
+			return err
+		}
+		return enter(c.Context())
 	}
 	return c
 }
 
-func runDemo(ctx context.Context, env *Env, names []string) error {
-	docs, err := env.readDocuments(names)
-	if err != nil {
-		return err
+// examples are the documents of this repo, from here or from where the program was built.
+func examples(programs string) []string {
+	dir := "examples"
+	if _, err := os.Stat(dir); err != nil {
+		dir = filepath.Join(filepath.Dir(programs), dir)
 	}
-	programs, err := demo.Programs()
-	if err != nil {
-		return err
+	return []string{filepath.Join(dir, "network.xml"), filepath.Join(dir, "guest.xml")}
+}
+
+// enter runs this command line again inside a sandbox. What goes wrong there is told there.
+func enter(ctx context.Context) error {
+	code, err := sandbox.Enter(ctx)
+	if err == nil && code != 0 {
+		err = &relayedError{errors.New("it failed inside the sandbox")}
 	}
+	return err
+}
+
+// runDemo is the part inside the sandbox.
+func (env *Env) runDemo(ctx context.Context, o demo.Options) error {
 	if err := sandbox.Prepare(ctx); err != nil {
 		return err
 	}
-	progress := env.Stdout
-	if env.json {
-		progress = env.Stderr
-	}
-	r, err := demo.Run(ctx, demo.Options{Documents: docs, Programs: programs, Out: progress, Terminal: env.Terminal})
+	r, err := demo.Run(ctx, o)
 	if err != nil {
 		return err
 	}
 	return env.print(r, func(w io.Writer) error {
 		r.WriteText(w)
-		demo.WriteNext(w, programs)
+		demo.WriteNext(w, o.Programs)
 		return nil
 	})
 }
 
 // newDemoWorld is the program in the namespace behind the NAT; people have no use for it.
 func newDemoWorld(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: demo.WorldArgument, Hidden: true, Args: cobra.NoArgs}
+	c := &cobra.Command{Use: demo.WorldArgument, Hidden: true, Args: arguments(0, 0, "nothing")}
 	c.RunE = func(c *cobra.Command, _ []string) error { return demo.World(c.Context(), env.Stdin, env.Stdout) }
 	return c
 }

@@ -24,7 +24,7 @@ network namespace of its own. It needs no daemon.
 Exit codes: 0 nothing stands in the way, 1 something does, 2 the command line is wrong.`
 
 func newDoctor(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: "doctor", Short: "Tell what this host can do and what is in the way", Long: doctorHelp, Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "doctor", Short: "Tell what this host can do and what is in the way", Long: doctorHelp, Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		k := host.New(host.Options{})
 		defer k.Close()
@@ -35,7 +35,7 @@ func newDoctor(env *Env) *cobra.Command {
 			return err
 		}
 		if doctor.Worst(findings) == doctor.Problem {
-			return &quietError{errors.New("something stands in the way")}
+			return &shownError{errors.New("something stands in the way")}
 		}
 		return nil
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,35 +12,55 @@ import (
 // largestDocument bounds what is read from a file: libvirt's own protocol would not carry more.
 const largestDocument = 16 << 20
 
-// readDocuments reads XML documents; "-" is standard input.
+// readDocuments reads XML documents; "-" is standard input. Nothing is asked of the daemon before all could be read.
 func (env *Env) readDocuments(names []string) ([]own.Document, error) {
-	var docs []own.Document
+	docs := make([]own.Document, 0, len(names))
+	read := map[string]bool{}
 	for _, name := range names {
+		if read[name] {
+			return nil, &usageError{fmt.Errorf("%s is named twice", name)}
+		}
+		read[name] = true
 		doc, err := env.readDocument(name)
 		if err != nil {
 			return nil, err
 		}
-		docs = append(docs, own.Document{Name: name, XML: doc})
+		docs = append(docs, doc)
 	}
 	return docs, nil
 }
 
-func (env *Env) readDocument(name string) (string, error) {
-	r := env.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return "", fmt.Errorf("read document: %w", err)
-		}
-		defer f.Close()
-		r = f
+func (env *Env) readDocument(name string) (own.Document, error) {
+	if name == "-" {
+		return readAll("standard input", env.Stdin)
 	}
-	b, err := io.ReadAll(io.LimitReader(r, largestDocument+1))
+	f, err := os.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("read document: %w", err)
+		return own.Document{}, fmt.Errorf("read %s: %w", name, reason(err))
 	}
-	if len(b) > largestDocument {
-		return "", fmt.Errorf("read document %s: larger than %d MiB: that is no domain or network", name, largestDocument>>20)
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return own.Document{}, fmt.Errorf("read %s: it is a directory; name the documents in it: %s/*.xml", name, name)
 	}
-	return string(b), nil
+	return readAll(name, f)
+}
+
+func readAll(name string, r io.Reader) (own.Document, error) {
+	b, err := io.ReadAll(io.LimitReader(r, largestDocument+1))
+	switch {
+	case err != nil:
+		return own.Document{}, fmt.Errorf("read %s: %w", name, reason(err))
+	case len(b) > largestDocument:
+		return own.Document{}, fmt.Errorf("read %s: it is larger than %d MiB, which no domain or network is", name, largestDocument>>20)
+	}
+	return own.Document{Name: name, XML: string(b)}, nil
+}
+
+// reason is why a call on a file failed, without the call and the name, which the message has already.
+func reason(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

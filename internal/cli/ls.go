@@ -12,7 +12,7 @@ import (
 	"taproom/internal/api/own"
 )
 
-const lsHelp = `List guests and networks with their state, addresses and accelerator.
+const lsHelp = `List guests and networks with their state, addresses and accelerator, and what is wrong on the host.
 
 It changes nothing. With --json the form is stable: fields are only added.
 
@@ -21,7 +21,10 @@ It changes nothing. With --json the form is stable: fields are only added.
 Exit codes: 0 listed, 1 the daemon cannot be asked, 2 the command line is wrong.`
 
 func newLs(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "List guests and networks", Long: lsHelp, Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use: "ls", Short: "List guests and networks", Long: lsHelp,
+		Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing,
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return env.with(c.Context(), func(d *client.Client) error {
 			s, err := d.Status(c.Context())
@@ -35,31 +38,48 @@ func newLs(env *Env) *cobra.Command {
 }
 
 func (env *Env) writeStatus(w io.Writer, s own.Status) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "GUEST\tSTATE\tACCEL\tVCPUS\tMEMORY\tADDRESSES")
+	guests := [][]string{{"GUEST", "STATE", "ACCEL", "VCPUS", "MEMORY", "ADDRESSES"}}
 	for _, d := range s.Domains {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d MiB\t%s\n", d.Name, d.State, dash(d.Accel), d.VCPUs, d.MemoryKiB>>10, dash(strings.Join(d.Addresses, " ")))
+		guests = append(guests, []string{
+			d.Name, d.State, dash(d.Accel), fmt.Sprint(d.VCPUs), fmt.Sprintf("%d MiB", d.MemoryKiB>>10), dash(d.Addresses...),
+		})
 	}
-	fmt.Fprintln(t, "\nNETWORK\tSTATE\tBRIDGE\tADDRESSES\tLEASES\t")
+	networks := [][]string{{"NETWORK", "STATE", "BRIDGE", "LEASES", "ADDRESSES"}}
 	for _, n := range s.Networks {
 		state := "inactive"
 		if n.Active {
 			state = "active"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t\n", n.Name, state, dash(n.Bridge), dash(strings.Join(n.Addresses, " ")), n.Leases)
+		networks = append(networks, []string{n.Name, state, dash(n.Bridge), fmt.Sprint(n.Leases), dash(n.Addresses...)})
 	}
-	if err := t.Flush(); err != nil {
+	if err := writeTable(w, guests); err != nil {
 		return err
 	}
+	fmt.Fprintln(w)
+	if err := writeTable(w, networks); err != nil {
+		return err
+	}
+	if len(s.Problems) > 0 {
+		fmt.Fprintln(w)
+	}
 	for _, p := range s.Problems {
-		fmt.Fprintln(env.Stderr, env.style(yellow, "problem: ")+p)
+		fmt.Fprintln(w, env.style(yellow, "problem:"), p)
 	}
 	return nil
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
+// writeTable writes rows in columns.
+func writeTable(w io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
-	return s
+	return t.Flush()
+}
+
+func dash(words ...string) string {
+	if s := strings.Join(words, " "); s != "" {
+		return s
+	}
+	return "-"
 }

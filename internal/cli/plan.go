@@ -18,7 +18,10 @@ On a healthy host there is nothing to do. It changes nothing.
 Exit codes: 0 printed, 1 the daemon cannot be asked, 2 the command line is wrong.`
 
 func newPlan(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: "plan", Short: "Print what differs between the host and what it should be", Long: planHelp, Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use: "plan", Short: "Print what differs between the host and what it should be", Long: planHelp,
+		Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing,
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return env.with(c.Context(), func(d *client.Client) error {
 			p, err := d.Plan(c.Context())

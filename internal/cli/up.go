@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,8 @@ import (
 const upHelp = `Make the networks and guests of these documents exist and run. Applying them again changes nothing.
 
 On the host this creates bridges, firewall rules, DHCP service, taps and QEMU processes; --dry-run prints them as the
-commands one could type, and changes nothing. Documents are applied networks first, whatever their order.
+commands one could type, and changes nothing. Networks come first, whatever the order of the documents; "-" is standard
+input. A document that cannot be read stops everything; one that fails stops nothing but what needs it.
 
   taproom up network.xml guest.xml
   taproom up --dry-run --accel auto guest.xml
@@ -25,24 +27,25 @@ func newUp(env *Env) *cobra.Command {
 	var r own.ApplyRequest
 	c := &cobra.Command{
 		Use: "up FILE...", Short: "Make the networks and guests of documents exist and run", Long: upHelp,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, math.MaxInt, "at least one document"), ValidArgsFunction: documents,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch r.Accel {
 		case "", "auto", "kvm", "tcg":
 		default:
-			return &usageError{fmt.Errorf("--accel %s: want auto, kvm or tcg", r.Accel)}
+			return &usageError{fmt.Errorf("--accel %q: there is auto, kvm and tcg", r.Accel)}
 		}
 		return runApply(c, env, r, args)
 	}
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "print the commands and change nothing")
 	c.Flags().StringVar(&r.Accel, "accel", "", "kvm, tcg, or auto (KVM where it works), instead of what the documents say")
+	_ = c.RegisterFlagCompletionFunc("accel", cobra.FixedCompletions([]string{"auto", "kvm", "tcg"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 const downHelp = `Stop and undefine the networks and guests of these documents: the opposite of up.
 
-Guests are stopped at once, as "virsh destroy" does. What is not there is success.
+Guests are stopped at once, as "virsh destroy" does; --dry-run prints what would be done. What is not there is success.
 
   taproom down guest.xml network.xml
 
@@ -52,7 +55,7 @@ func newDown(env *Env) *cobra.Command {
 	r := own.ApplyRequest{Remove: true}
 	c := &cobra.Command{
 		Use: "down FILE...", Short: "Stop and undefine the networks and guests of documents", Long: downHelp,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, math.MaxInt, "at least one document"), ValidArgsFunction: documents,
 	}
 	c.RunE = func(c *cobra.Command, args []string) error { return runApply(c, env, r, args) }
 	c.Flags().BoolVar(&r.DryRun, "dry-run", false, "print the commands and change nothing")
@@ -73,10 +76,14 @@ func runApply(c *cobra.Command, env *Env, r own.ApplyRequest, names []string) er
 		if err := env.print(result, func(w io.Writer) error { return env.writeApply(w, r, result) }); err != nil {
 			return err
 		}
+		var failed []error
 		for _, o := range result.Objects {
 			if o.Action == "failed" {
-				return &quietError{errors.New(o.Error)}
+				failed = append(failed, fmt.Errorf("%s %s: %s", o.Kind, o.Name, o.Error))
 			}
+		}
+		if len(failed) > 0 {
+			return &shownError{errors.Join(failed...)}
 		}
 		return nil
 	})
@@ -87,30 +94,27 @@ func (env *Env) writeApply(w io.Writer, r own.ApplyRequest, result own.ApplyResu
 		env.writeSteps(w, result.Steps)
 	}
 	for _, o := range result.Objects {
-		attribute := green
-		switch o.Action {
-		case "failed":
-			attribute = red
-		case "unchanged":
-			attribute = faint
-		}
-		line := fmt.Sprintf("%-8s %-20s %s", o.Kind, o.Name, env.style(attribute, o.Action))
-		if o.Error != "" {
-			line += ": " + o.Error
-		}
-		out := w
-		if o.Error != "" {
-			out = env.Stderr
-		}
-		if r.DryRun && o.Error == "" {
-			line = "# " + line
-		}
-		fmt.Fprintln(out, line)
-		for _, n := range o.Notes {
-			fmt.Fprintln(env.Stderr, "  note:", n)
-		}
+		env.writeObject(w, r.DryRun, o)
 	}
 	return nil
+}
+
+// writeObject writes what happened to one object: failures and notes to standard error.
+func (env *Env) writeObject(w io.Writer, dryRun bool, o own.ObjectResult) {
+	line := fmt.Sprintf("%-8s %-20s ", o.Kind, o.Name)
+	switch {
+	case o.Error != "":
+		fmt.Fprintf(env.Stderr, "%s%s: %s\n", line, env.styleErr(red, o.Action), o.Error)
+	case dryRun:
+		fmt.Fprintf(w, "# %s%s\n", line, o.Action)
+	case o.Action == "unchanged":
+		fmt.Fprintf(w, "%s%s\n", line, env.style(faint, o.Action))
+	default:
+		fmt.Fprintf(w, "%s%s\n", line, env.style(green, o.Action))
+	}
+	for _, n := range o.Notes {
+		fmt.Fprintf(env.Stderr, "  note: %s\n", n)
+	}
 }
 
 // writeSteps prints a plan so that a shell could run it.

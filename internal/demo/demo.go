@@ -17,9 +17,8 @@ import (
 type Options struct {
 	Documents []own.Document // a network and a guest on it
 	Programs  string         // folder of taproomd and its siblings
-	Out       io.Writer
-	Terminal  bool
-	JSON      bool
+	Out       io.Writer      // progress
+	Terminal  bool           // Out is one
 }
 
 // Result is what was seen.
@@ -50,29 +49,41 @@ type Traffic struct {
 // bootWithin is how long the guest may take from its start to its lease: a minute in pure emulation is generous.
 const bootWithin = 90 * time.Second
 
-// Run does everything inside a sandbox (see package sandbox), which the caller has entered and prepared.
-func Run(ctx context.Context, o Options) (r *Result, err error) {
-	began := time.Now()
+// Prepare makes what the guest boots, or finds it made. The first time it fetches a kernel, which no sandbox can.
+func Prepare(ctx context.Context, o Options) error {
 	p := NewProgress(o.Out, o.Terminal)
 	p.Step("build the built-in guest")
 	if _, err := appliance.Ensure(ctx, appliance.Options{
 		AgentPath: filepath.Join(o.Programs, "taproom-agent"), Progress: p.Note,
 	}); err != nil {
-		return nil, err
+		p.Fail()
+		return err
 	}
+	p.Done("")
+	return nil
+}
+
+// Run does everything else inside a sandbox (see package sandbox), which the caller has entered and prepared.
+func Run(ctx context.Context, o Options) (r *Result, err error) {
+	began := time.Now()
+	p := NewProgress(o.Out, o.Terminal)
 	p.Step("join a namespace that plays the outside world")
 	w, err := startWorld(ctx)
 	if err != nil {
+		p.Fail()
 		return nil, err
 	}
 	defer w.stop()
 	p.Step("start taproomd below a folder of its own")
 	d, err := sandbox.Start(ctx, filepath.Join(o.Programs, "taproomd"))
 	if err != nil {
+		p.Fail()
 		return nil, err
 	}
 	s := &session{Options: o, progress: p, daemon: d, world: w, result: &Result{}}
-	err = s.run(ctx)
+	if err = s.run(ctx); err != nil {
+		p.Fail()
+	}
 	left, cerr := s.cleanUp(context.WithoutCancel(ctx))
 	p.Done("")
 	if err == nil {

@@ -40,7 +40,12 @@ func (p *Progress) Note(note string) {
 }
 
 // Done ends the step under way with what came of it.
-func (p *Progress) Done(result string) {
+func (p *Progress) Done(result string) { p.end("✓", result) }
+
+// Fail ends the step under way without success.
+func (p *Progress) Fail() { p.end("✗", "") }
+
+func (p *Progress) end(mark, result string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.step == "" {
@@ -53,6 +58,6 @@ func (p *Progress) Done(result string) {
 	if result != "" {
 		line += ": " + result
 	}
-	fmt.Fprintf(p.w, "✓ %-60s %6.1f s\n", line, time.Since(p.began).Seconds())
+	fmt.Fprintf(p.w, "%s %-72s %6.1f s\n", mark, line, time.Since(p.began).Seconds())
 	p.step = ""
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 )
 
@@ -19,8 +20,13 @@ func (r *Result) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "\nNothing is left behind. It took %.1f s.\n", r.Took.Seconds())
 }
 
-// WriteNext says how to go on, with the programs of a folder.
+// WriteNext says how to go on, with the programs of a folder, as seen from the current one.
 func WriteNext(w io.Writer, programs string) {
+	if here, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(here, programs); err == nil && filepath.IsLocal(rel) && rel != "." {
+			programs = rel
+		}
+	}
 	tool := filepath.Join(programs, "taproom")
 	fmt.Fprintf(w, `
 To keep a guest, run the daemon and use virsh as ever:

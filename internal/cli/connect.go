@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"taproom/internal/api/client"
+	"taproom/internal/engine"
+)
+
+// startWithin is how long a daemon that was started a moment ago may take until its socket is there, so that
+// `taproomd & taproom up guest.xml` works. A daemon opens its sockets first of all.
+const startWithin = time.Second
+
+// connect reaches the daemon of env's root. It waits up to patience for its socket.
+func (env *Env) connect(ctx context.Context, patience time.Duration) (*client.Client, error) {
+	path := engine.NewPaths(env.root).ControlSocket()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := client.Dial(ctx, path, client.Options{})
+		if err == nil {
+			return c, nil
+		}
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return nil, fmt.Errorf("may not open %s: being allowed to is as good as being root; run this as root, or as a member of the socket's group", path)
+		case !absent(err):
+			return nil, fmt.Errorf("cannot reach taproomd: %w", err)
+		}
+		select {
+		case <-tick.C: // nobody tells when a socket appears whose folder may not exist yet
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-deadline.C:
+			return nil, env.nobody(path)
+		}
+	}
+}
+
+// absent reports whether nobody listens on the socket.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+func (env *Env) nobody(path string) error {
+	start := "taproomd"
+	if env.root != "" {
+		start += " --root " + env.root
+	}
+	return fmt.Errorf("no daemon serves %s; start one: %s", path, start)
+}
+
+// with runs f on a connection to the daemon.
+func (env *Env) with(ctx context.Context, f func(*client.Client) error) error {
+	c, err := env.connect(ctx, startWithin)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(c)
+}
