@@ -139,8 +139,12 @@ func (s *startSide) trace(ctx context.Context) error {
 }
 
 // derived is what follows from the rounds that count, which are all but the first: our share, which is what a start takes
-// beyond the floor of its round, and the stages that the daemon tells of.
+// beyond the floor of its round, and the stages that the daemon tells of. Where either side could not be measured nothing
+// follows.
 func (s *startSide) derived(floors []float64) []Series {
+	if len(s.took) != len(floors) || len(floors) < 2 {
+		return nil
+	}
 	share := make([]float64, len(s.took)-1)
 	for i := range share {
 		share[i] = s.took[i+1] - floors[i+1]

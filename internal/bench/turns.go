@@ -12,15 +12,20 @@ type Contender struct {
 	Run  func(ctx context.Context) (float64, error)
 }
 
-// Turns runs every contender rounds times, A B A B, after one round that does not count, so that a machine whose speed
-// drifts is unfair to nobody. A contender that fails in the round that does not count is skipped with its error; one
+// Turns runs every contender rounds times, A B B A A B, after one round that does not count, so that neither a machine whose
+// speed drifts nor what a neighbour leaves to be cleaned up is unfair to anybody. A contender that fails in the round that does not count is skipped with its error; one
 // that fails later fails the whole run, since its figure would lack the failures.
 func Turns(ctx context.Context, rounds int, contenders []Contender, progress func(done, total int)) ([]Series, []Skip, error) {
 	samples := make([][]float64, len(contenders))
 	var skipped []Skip
 	dead := make([]bool, len(contenders))
 	for round := range rounds + 1 {
-		for i, c := range contenders {
+		for at := range contenders {
+			i := at
+			if round%2 == 1 {
+				i = len(contenders) - 1 - at
+			}
+			c := contenders[i]
 			if dead[i] {
 				continue
 			}

@@ -1,0 +1,146 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/bench"
+)
+
+// programs is a folder of built ones: that of `make test`, or a new one.
+func programs(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("TAPROOM_BIN"); dir != "" {
+		return dir
+	}
+	dir := t.TempDir()
+	c := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "taproom/cmd/taproom", "taproom/cmd/taproomd", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("build the programs: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// taproom runs the command line. What it leaves in its folder for temporary files is an error.
+func taproom(t *testing.T, programs string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "bench") // not t.TempDir: sockets below it need a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	if err := os.Chmod(temp, 0o755); err != nil { // guests' users walk through it
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	c := exec.CommandContext(t.Context(), filepath.Join(programs, "taproom"), args...)
+	c.Env = append(os.Environ(), "TMPDIR="+temp)
+	c.Stdout, c.Stderr = &out, &said
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("taproom %q left %v, %v", args, left, err)
+	}
+	return out.String(), said.String(), c.ProcessState.ExitCode()
+}
+
+// report runs a benchmark and reads its JSON, which may hold nothing that is not documented.
+func report(t *testing.T, programs string, args ...string) *bench.Report {
+	t.Helper()
+	out, said, code := taproom(t, programs, append([]string{"bench", "--json", "--rounds", "2"}, args...)...)
+	if code != 0 {
+		t.Fatalf("taproom bench %q: exit code %d\n%s%s", args, code, out, said)
+	}
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	r := &bench.Report{}
+	if err := d.Decode(r); err != nil || d.More() {
+		t.Fatalf("taproom bench %q: %v, output:\n%s", args, err, out)
+	}
+	return r
+}
+
+// figures checks every figure and returns their names with their units.
+func figures(t *testing.T, r *bench.Report) []string {
+	t.Helper()
+	var out []string
+	for _, f := range r.Figures {
+		out = append(out, f.Name+" "+f.Unit)
+		if f.N != 2 || f.Min > f.Median || f.Median > f.Max {
+			t.Errorf("%s is no figure of two rounds: %+v", r.Bench, f)
+		}
+		if f.Median <= 0 && !strings.HasSuffix(f.Name, "own") && !strings.Contains(f.Name, "stage.") {
+			t.Errorf("%s: nothing was measured: %+v", r.Bench, f)
+		}
+	}
+	if h := r.Host; h.Kernel == "" || h.CPU == "" || h.CPUs < 1 || h.QEMU == "" || h.Version == "" {
+		t.Errorf("%s: the machine is not described: %+v", r.Bench, h)
+	}
+	return out
+}
+
+func TestTheCommandMeasuresAStartWithStableNames(t *testing.T) {
+	t.Parallel()
+	dir := programs(t)
+	r := report(t, dir, "start", "--base", dir)
+	want := []string{"floor ms", "total ms", "base.total ms"}
+	for _, build := range []string{"", "base."} {
+		for _, name := range []string{"own", "stage.parse", "stage.plan", "stage.links", "stage.files", "stage.exec", "stage.qmp", "stage.settle"} {
+			want = append(want, build+name+" ms")
+		}
+	}
+	if d := cmp.Diff(want, figures(t, r)); d != "" {
+		t.Errorf("figures (-want +got):\n%s", d)
+	}
+	if len(r.Skipped) != 1 || r.Skipped[0].Name != "peer.libvirt" {
+		t.Errorf("skipped %+v, want the peer alone", r.Skipped)
+	}
+	if len(r.Compare) == 0 || r.Compare[0].Name != "total" || r.Compare[0].P <= 0 || r.Compare[0].P > 1 {
+		t.Errorf("compared %+v, want the builds' totals first", r.Compare)
+	}
+}
+
+func TestTheCommandMeasuresTheAPIWithStableNames(t *testing.T) {
+	t.Parallel()
+	r := report(t, programs(t), "api", "--domains", "20")
+	want := []string{
+		"list.20 us", "list.20.python us", "info 1/s", "info.running 1/s", "rss.20 MB", "restart.20 ms", "rss.20.restarted MB",
+	}
+	if d := cmp.Diff(want, figures(t, r)); d != "" {
+		t.Errorf("figures (-want +got):\n%s\nskipped: %+v", d, r.Skipped)
+	}
+}
+
+func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
+	t.Parallel()
+	dir := programs(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"bench", "nothing"}, `no benchmark "nothing"`},
+		{[]string{"bench", "start", "--rounds", "0"}, "--rounds 0"},
+		{[]string{"bench", "api", "--domains", "1"}, "--domains 1"},
+		{[]string{"bench"}, "benchmark"},
+	} {
+		if _, said, code := taproom(t, dir, c.args...); code != 2 || !strings.Contains(said, c.want) {
+			t.Errorf("taproom %q: exit code %d, said %q; want 2 and %q", c.args, code, said, c.want)
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	if _, said, code := taproom(t, dir, "bench", "start", "--base", none); code != 1 || !strings.Contains(said, none) {
+		t.Errorf("a build that is not there: exit code %d, said %q", code, said)
+	}
+}
