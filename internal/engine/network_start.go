@@ -97,7 +97,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()}); err != nil {
 		return err
 	}
-	want = want.Merge(state.State{Ports: e.portsOn(n.label)})
+	want = want.Merge(state.State{Ports: e.portsOn(n.label, doc.Bridge.Name)})
 	planned()
 	_, err = e.convergeTimed(ctx, want, want.Scope(), trace)
 	if err == nil {
@@ -244,7 +244,9 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err != nil {
 		return err
 	}
-	ports := state.State{Ports: e.portsOn(n.label)}
+	ports := func(on *spec.Network) state.State {
+		return state.State{Ports: e.portsOn(n.label, on.Bridge.Name)}
+	}
 	put := func(doc *spec.Network) error {
 		head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
 		return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
@@ -252,10 +254,11 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err := put(to); err != nil {
 		return err
 	}
-	if _, err = e.converge(ctx, want.Merge(ports), have.Scope(want, ports)); err == nil {
+	scope := have.Scope(want, ports(to))
+	if _, err = e.converge(ctx, want.Merge(ports(to)), scope); err == nil {
 		return nil
 	}
-	_, uerr := e.converge(context.WithoutCancel(ctx), have.Merge(ports), have.Scope(want, ports))
+	_, uerr := e.converge(context.WithoutCancel(ctx), have.Merge(ports(from)), scope)
 	return errors.Join(err, uerr, put(from))
 }
 

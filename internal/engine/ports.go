@@ -100,7 +100,7 @@ func hostMAC(guest string) string {
 	return "fe" + guest[2:]
 }
 
-// portState is what a record's ports should be on the host.
+// portState is what a record's ports should be on the host when all of its networks are active.
 func portState(r record) map[string]state.Port {
 	ports := map[string]state.Port{}
 	for _, p := range r.Ports {
@@ -109,8 +109,26 @@ func portState(r record) map[string]state.Port {
 	return ports
 }
 
-// portsOn are the taps of running guests on a network.
-func (e *Engine) portsOn(network string) map[string]state.Port {
+// portsNow is what a record's ports should be on the host now: one on a network hangs on the bridge that the network has,
+// and on none while the network is not active.
+func (e *Engine) portsNow(r record) map[string]state.Port {
+	ports := portState(r)
+	for _, p := range r.Ports {
+		if p.Network == "" {
+			continue
+		}
+		s := ports[p.Name]
+		s.Master = ""
+		if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
+			s.Master = n.view().live.Bridge.Name
+		}
+		ports[p.Name] = s
+	}
+	return ports
+}
+
+// portsOn are the taps of running guests on a network, which has or will have that bridge.
+func (e *Engine) portsOn(network, bridge string) map[string]state.Port {
 	ports := map[string]state.Port{}
 	for _, d := range e.domains.all() {
 		run := d.view().run
@@ -120,7 +138,9 @@ func (e *Engine) portsOn(network string) map[string]state.Port {
 		all := portState(run.rec)
 		for _, p := range run.rec.Ports {
 			if p.Network == network {
-				ports[p.Name] = all[p.Name]
+				s := all[p.Name]
+				s.Master = bridge
+				ports[p.Name] = s
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		return err
 	}
 	for _, g := range guests {
-		want = want.Merge(state.State{Ports: portState(g.rec)})
+		want = want.Merge(state.State{Ports: e.portsNow(g.rec)})
 	}
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
