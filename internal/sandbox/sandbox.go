@@ -31,7 +31,9 @@ func Enter(ctx context.Context) (int, error) {
 	c := exec.CommandContext(ctx, self, os.Args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), marker+"=1")
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGTERM}
+	// A group of its own: ^C reaches this process alone, which passes it on once. A second signal would cut the cleaning
+	// up short, and the daemon inside must not hear the first.
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Setpgid: true, Pdeathsig: unix.SIGTERM}
 	c.Cancel = func() error { return c.Process.Signal(unix.SIGTERM) } // it cleans up
 	err = c.Run()
 	var exit *exec.ExitError
