@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -38,7 +37,7 @@ func (p *Prober) key(binary string) (cacheKey, error) {
 		return cacheKey{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return cacheKey{}, &fs.PathError{Op: "execute", Path: binary, Err: syscall.EACCES}
+		return cacheKey{}, whyNot(p.Kernel, binary, p.UID, p.GID, syscall.EACCES)
 	}
 	return cacheKey{Format: cacheFormat, Binary: binary, Size: st.Size(), Modified: st.ModTime().UnixNano(), KVM: p.KVM}, nil
 }

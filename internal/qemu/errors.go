@@ -3,7 +3,9 @@ package qemu
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 )
 
 // What can go wrong with a start. Each arrives in a *StartError, together with the errno where there is one.
@@ -14,8 +16,8 @@ var (
 	ErrConfine = errors.New("QEMU could not be confined and was not started")
 	// ErrDied means that QEMU ended before its monitor answered.
 	ErrDied = errors.New("QEMU ended before it was ready")
-	// ErrSilent means that QEMU runs but its monitor did not answer in time. It was killed.
-	ErrSilent = errors.New("QEMU's monitor did not answer in time; it was ended")
+	// ErrSilent means that QEMU ran but its monitor did not answer in time, or not with sense. It was killed.
+	ErrSilent = errors.New("QEMU did not become ready and was ended")
 	// ErrRoot means that the start was refused because it would have run as root.
 	ErrRoot = errors.New("QEMU is never run as root")
 )
@@ -33,24 +35,35 @@ type StartError struct {
 	Err    error  // the cause below; may be nil
 }
 
-// Error implements error.
+// Error implements error. Whose guest it was is left to the caller, who knows more of it.
 func (e *StartError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "start %s", e.Binary)
-	if e.Guest != "" {
-		fmt.Fprintf(&b, " for guest %s", e.Guest)
-	}
-	fmt.Fprintf(&b, ": %v", e.Reason)
-	if e.Exit != "" {
-		fmt.Fprintf(&b, " (%s)", e.Exit)
+	fmt.Fprintf(&b, "%v: %s", e.Reason, e.Binary)
+	if e.Exit != "" && !errors.Is(e.Reason, ErrSilent) { // the end of that one was our doing
+		fmt.Fprintf(&b, ": %s", e.Exit)
 	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		fmt.Fprintf(&b, ": %v", e.cause())
 	}
 	if e.Stderr != "" {
 		fmt.Fprintf(&b, "; it said: %s", e.Stderr)
 	}
 	return b.String()
+}
+
+// cause is the cause without the path of the binary, which stands before it.
+func (e *StartError) cause() error {
+	var path *fs.PathError
+	var launch *launchError
+	var errno syscall.Errno
+	switch {
+	case !errors.Is(e.Reason, ErrBinary):
+	case errors.As(e.Err, &path):
+		return path.Err
+	case errors.As(e.Err, &launch) && errors.As(e.Err, &errno):
+		return errno
+	}
+	return e.Err
 }
 
 // Unwrap returns the sentinel and the cause.

@@ -253,7 +253,7 @@ func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
 	var failed *launchError
 	switch {
 	case errors.As(cause, &failed) && failed.Stage == launch.StageExec:
-		e.Reason = ErrBinary
+		e.Reason, e.Err = ErrBinary, whyNot(st.k, e.Binary, st.spec.UID, st.spec.GID, cause)
 	case errors.As(cause, &failed):
 		e.Reason = ErrConfine
 	case ctx.Err() != nil:

@@ -206,13 +206,13 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"dies at once", ErrDied, nil, "exit status 3); it said: cannot go on", func(t *testing.T, s *StartSpec) {
+		{"dies at once", ErrDied, nil, ": exit status 3; it said: cannot go on", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "echo cannot go on >&2; exit 3")
 		}},
 		{"QEMU refuses its options", ErrDied, nil, "nonsense", func(t *testing.T, s *StartSpec) {
 			s.Config.Devices = []Props{{{"driver", "nonsense"}}}
 		}},
-		{"hangs before QMP", ErrSilent, context.DeadlineExceeded, "deadline", func(t *testing.T, s *StartSpec) {
+		{"hangs before QMP", ErrSilent, context.DeadlineExceeded, "did not answer the connection with a greeting in time", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "read x <&3; kill -STOP $$")
 		}},
 		{"root", ErrRoot, nil, "root", func(t *testing.T, s *StartSpec) { s.UID = 0 }},

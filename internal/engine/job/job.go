@@ -26,7 +26,10 @@ type Job struct {
 // Preempted is the cause a job's context ends with when a stronger job takes its slot.
 type Preempted struct{ By string }
 
-func (p *Preempted) Error() string { return "cut short by " + p.By }
+func (p *Preempted) Error() string { return "cut short to " + p.By }
+
+// Is makes it a context.Canceled.
+func (p *Preempted) Is(target error) bool { return target == context.Canceled }
 
 // Busy says which job held the slot when waiting for it ended.
 type Busy struct {

@@ -1,6 +1,7 @@
 package qmp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -49,7 +50,7 @@ func (e *ConnError) Error() string { return fmt.Sprintf("QMP %s: %v", e.Peer, e.
 // Unwrap returns the cause.
 func (e *ConnError) Unwrap() error { return e.Err }
 
-// NoReplyError says that the caller's context ended before QEMU answered. Unwrap gives the context's error. The
+// NoReplyError says that the caller's context ended before QEMU answered. Unwrap gives why it ended. The
 // connection stays usable unless the command could not even be written, and the command may still be executed.
 type NoReplyError struct {
 	Command string
@@ -58,8 +59,11 @@ type NoReplyError struct {
 
 // Error implements error.
 func (e *NoReplyError) Error() string {
+	if errors.Is(e.Err, context.DeadlineExceeded) {
+		return fmt.Sprintf("QEMU did not answer %s in time", e.Command)
+	}
 	return fmt.Sprintf("QEMU did not answer %s: %v", e.Command, e.Err)
 }
 
-// Unwrap returns the context's error.
+// Unwrap returns why the context ended.
 func (e *NoReplyError) Unwrap() error { return e.Err }

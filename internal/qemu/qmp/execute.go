@@ -130,11 +130,11 @@ func (c *Client) write(ctx context.Context, command string, data []byte, files [
 	case <-c.done:
 		return c.Err()
 	case <-ctx.Done():
-		return &NoReplyError{Command: command, Err: ctx.Err()}
+		return &NoReplyError{Command: command, Err: context.Cause(ctx)}
 	}
 	defer func() { <-c.writing }()
 	if ctx.Err() != nil {
-		return &NoReplyError{Command: command, Err: ctx.Err()}
+		return &NoReplyError{Command: command, Err: context.Cause(ctx)}
 	}
 	unblocked := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -158,8 +158,8 @@ func (c *Client) write(ctx context.Context, command string, data []byte, files [
 	case err == nil:
 		return nil
 	case fired:
-		c.fail(fmt.Errorf("QEMU does not read: %w", ctx.Err()))
-		return &NoReplyError{Command: command, Err: ctx.Err()}
+		c.fail(fmt.Errorf("QEMU does not read: %w", context.Cause(ctx)))
+		return &NoReplyError{Command: command, Err: context.Cause(ctx)}
 	}
 	c.fail(sortOut(err))
 	return c.Err()
@@ -181,6 +181,6 @@ func (c *Client) await(ctx context.Context, w *call) (message, error) {
 	case <-c.done:
 		return message{}, c.Err()
 	default:
-		return message{}, &NoReplyError{Command: w.command, Err: ctx.Err()}
+		return message{}, &NoReplyError{Command: w.command, Err: context.Cause(ctx)}
 	}
 }
