@@ -44,9 +44,9 @@ func (e *Engine) capabilities(ctx context.Context, emulator string) (*qemu.Capab
 	case err == nil:
 		return c, nil
 	case errors.As(err, &start) && errors.Is(err, qemu.ErrBinary):
-		return nil, virterr.New(virterr.ConfigUnsupported, "emulator '%s' cannot be used: %w; install qemu-system-x86, or name another one in <emulator>", emulator, err)
+		return nil, virterr.New(virterr.ConfigUnsupported, "%w; %s", err, anotherEmulator)
 	}
-	return nil, virterr.New(virterr.InternalError, "emulator '%s' does not say what it can do: %w", emulator, err)
+	return nil, virterr.New(virterr.InternalError, "emulator %s does not say what it can do: %w", emulator, err)
 }
 
 // emulatorOf is the QEMU that runs a document.

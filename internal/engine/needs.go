@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,6 +15,9 @@ import (
 
 // errNotAFile is what an image is that is a directory, a device without type='block', or another oddity.
 var errNotAFile = errors.New("is not a regular file; name an image file, or a block device with type='block'")
+
+// errOddFile is what a kernel or a log is that is a directory, a FIFO or the like.
+var errOddFile = errors.New("is not a regular file; name one")
 
 // open opens everything that QEMU inherits. What is opened here needs no permission of the guest's user.
 func (s *starting) open(ctx context.Context) error {
@@ -29,7 +33,7 @@ func (s *starting) open(ctx context.Context) error {
 	for _, n := range s.compiled.Needs {
 		f, err := s.openNeed(ctx, n)
 		if err != nil {
-			return n.Error(s.d.label, explain(err))
+			return &guest.NeedError{Need: n, Err: explain(n, err)}
 		}
 		if f != nil {
 			s.files[n.Name] = f
@@ -38,11 +42,20 @@ func (s *starting) open(ctx context.Context) error {
 	return nil
 }
 
-// explain drops the operation and the path that a PathError repeats.
-func explain(err error) error {
+// explain drops the operation and the path that errors of the host repeat, and says of a link where it leads.
+func explain(n guest.Need, err error) error {
 	var path *os.PathError
-	if errors.As(err, &path) {
+	var errno unix.Errno
+	switch {
+	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+		if to, lerr := os.Readlink(n.Path); lerr == nil {
+			return fmt.Errorf("is a link to %s: %w", to, path.Err)
+		}
 		return path.Err
+	case errors.As(err, &path):
+		return path.Err
+	case n.Access == guest.Dial && errors.As(err, &errno):
+		return errno
 	}
 	return err
 }
@@ -52,7 +65,7 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 	k := s.e.k
 	switch n.Access {
 	case guest.Check:
-		f, err := k.OpenFile(n.Path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		f, err := k.OpenAs(n.Path, s.running.rec.UID, s.running.rec.UID)
 		if err != nil {
 			return nil, err
 		}
@@ -64,9 +77,9 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		}
 		return s.openImage(n, flags)
 	case guest.WriteOnly:
-		return k.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		return s.openOutput(n, os.O_TRUNC)
 	case guest.Append:
-		return k.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		return s.openOutput(n, os.O_APPEND)
 	case guest.Listen:
 		if err := k.Mkdir(filepath.Dir(n.Path), 0o711); err != nil {
 			return nil, err
@@ -85,6 +98,9 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 // openImage opens a disk without waiting for what is behind it (a FIFO), and refuses what is no disk.
 func (s *starting) openImage(n guest.Need, flags int) (*os.File, error) {
 	f, err := s.e.k.OpenFile(n.Path, flags|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EISDIR) { // a socket; a directory that is to be written
+		return nil, errNotAFile
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +111,25 @@ func (s *starting) openImage(n guest.Need, flags int) (*os.File, error) {
 		if err := guest.CheckImage(f, n); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
+	}
+	return f, nil
+}
+
+// openOutput opens what a serial port writes to. A FIFO that nobody reads would keep the start waiting for ever.
+func (s *starting) openOutput(n guest.Need, flag int) (*os.File, error) {
+	f, err := s.e.k.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE|unix.O_NONBLOCK|flag, 0o600)
+	if errors.Is(err, unix.ENXIO) {
+		return nil, errOddFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() && st.Mode()&os.ModeCharDevice == 0 {
+		err = errOddFile
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -110,8 +145,10 @@ func (s *starting) regular(n guest.Need, f *os.File) error {
 		return nil
 	case n.Block:
 		return errors.New("is not a block device; use type='file' for an image file")
-	case !mode.IsRegular() && (n.Image || mode.IsDir()):
+	case !mode.IsRegular() && n.Image:
 		return errNotAFile
+	case !mode.IsRegular() && (n.File || mode.IsDir()):
+		return errOddFile
 	}
 	return nil
 }

@@ -86,22 +86,9 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 		if uerr := s.undo(back); uerr != nil {
 			e.problem.add(e.log, "domain '"+d.label+"': a failed start left something behind: "+uerr.Error())
 		}
-		return server.Domain{}, startError(d, err)
+		return server.Domain{}, e.startError(d, err)
 	}
 	return e.publishStart(d, s), nil
-}
-
-// startError gives a failed start libvirt's number.
-func startError(d *domain, err error) error {
-	var preempted *job.Preempted
-	if errors.As(err, &preempted) {
-		return virterr.New(virterr.OperationAborted, "start of domain '%s' was %w", d.label, err)
-	}
-	var known *virterr.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	return virterr.New(virterr.InternalError, "cannot start domain '%s': %w", d.label, err)
 }
 
 // publishStart makes a started guest visible and watches it.
@@ -266,21 +253,30 @@ func (s *starting) exec(ctx context.Context) error {
 // settle sets what only the monitor can set, lets the processors run, and writes down that the guest runs: the first is
 // the point of no return.
 func (s *starting) settle(ctx context.Context) error {
-	e, run := s.e, s.running
-	if err := e.learnTerminals(ctx, run); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, s.e.cfg.ReadyWithin)
+	defer cancel()
+	if err := s.instruct(bounded); err != nil {
+		return s.settleError(ctx, err)
+	}
+	s.running.rec.Phase = phaseRunning
+	return s.e.saveRecord(s.running)
+}
+
+// instruct tells QEMU what its command line could not, and to go.
+func (s *starting) instruct(ctx context.Context) error {
+	run := s.running
+	if err := s.e.learnTerminals(ctx, run); err != nil {
 		return err
 	}
 	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
 		return err
 	}
-	if !s.paused {
-		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
-			return err
-		}
-		run.booted = time.Now()
+	if s.paused {
+		return nil
 	}
-	run.rec.Phase = phaseRunning
-	return e.saveRecord(run)
+	err := run.mon.Execute(ctx, "cont", nil, nil)
+	run.booted = time.Now()
+	return err
 }
 
 // learnTerminals asks which pseudo-terminals QEMU opened, and which channels the guest has open.

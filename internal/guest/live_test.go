@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,10 +99,10 @@ func TestPasswordsAreShownOnlyWhereAskedFor(t *testing.T) {
 	}
 }
 
-func TestANeedThatFailsNamesDomainDeviceAndPath(t *testing.T) {
+func TestANeedThatFailsNamesDevicePathAndRemedy(t *testing.T) {
 	t.Parallel()
-	err := Need{Path: "/img/a.raw", Device: "disk vda"}.Error("demo", fs.ErrNotExist)
-	if got, want := err.Error(), "domain demo: disk vda: /img/a.raw: file does not exist"; got != want {
+	err := &NeedError{Need: Need{Path: "/img/a.raw", Device: "disk vda"}, Err: syscall.ENOENT}
+	if got, want := err.Error(), "disk vda: /img/a.raw: no such file or directory; create it, or correct the path in the document"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {

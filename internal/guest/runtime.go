@@ -1,7 +1,9 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"taproom/internal/qemu"
@@ -33,7 +35,7 @@ type Access int
 
 // The ways to open a file.
 const (
-	Check     Access = iota // QEMU opens it by name; it has to exist and be readable
+	Check     Access = iota // QEMU opens it by name; it has to exist and be readable for the guest's user
 	ReadOnly                // O_RDONLY
 	ReadWrite               // O_RDWR
 	WriteOnly               // O_WRONLY|O_CREAT|O_TRUNC
@@ -52,26 +54,47 @@ type Need struct {
 	Device string // as in messages: "disk vda"
 	Block  bool   // has to be a block device; otherwise an image has to be a regular file
 	Image  bool   // a disk image: neither a directory nor a device unless Block
+	File   bool   // has to be a regular file though it is no image: a kernel
 	Format string // of an image, as declared: CheckImage compares it with the content
 	// Backing says that the document declares a backing image. An image that names one is otherwise refused.
 	Backing bool
 }
 
-// Error words a failure to provide the file: domain demo: disk vda: /path: no such file or directory.
-func (n Need) Error(domain string, err error) error {
-	return &NeedError{Domain: domain, Need: n, Err: err}
-}
-
 // NeedError says that a file QEMU needs cannot be had. The cause is kept for errors.Is.
 type NeedError struct {
-	Domain string
-	Need   Need
-	Err    error
+	Need Need
+	Err  error
 }
 
-// Error implements error.
+// Error implements error: disk vda: /path: no such file or directory; create it, or correct the path in the document.
 func (e *NeedError) Error() string {
-	return fmt.Sprintf("domain %s: %s: %s: %v", e.Domain, e.Need.Device, e.Need.Path, e.Err)
+	s := fmt.Sprintf("%s: %s: %v", e.Need.Device, e.Need.Path, e.Err)
+	if r := e.remedy(); r != "" {
+		s += "; " + r
+	}
+	return s
+}
+
+// remedy is what an administrator can do about the causes that say only what the kernel said.
+func (e *NeedError) remedy() string {
+	for _, r := range []struct {
+		errno  syscall.Errno
+		remedy string
+	}{
+		{syscall.ENOENT, "create it, or correct the path in the document"},
+		{syscall.ENOTDIR, "correct the path in the document"},
+		{syscall.ELOOP, "correct the path in the document, or the links"},
+		{syscall.EISDIR, "name a file"},
+		{syscall.EROFS, "mount its file system writable, or add <readonly/> to the disk"},
+		{syscall.ENOSPC, "make room on its file system"},
+		{syscall.ECONNREFUSED, "start the program that listens there"},
+		{syscall.EMFILE, "raise the limit of open files of taproomd (LimitNOFILE)"},
+	} {
+		if errors.Is(e.Err, r.errno) {
+			return r.remedy
+		}
+	}
+	return ""
 }
 
 // Unwrap implements errors.Unwrap's interface.
