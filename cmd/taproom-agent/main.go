@@ -6,11 +6,9 @@ import (
 	"os"
 
 	"taproom/internal/appliance/agent"
+	"taproom/internal/version"
 )
 
-// version is set when the binary is linked.
-var version = "devel"
-
 func main() {
-	os.Exit(agent.Main(context.Background(), version, os.Args))
+	os.Exit(agent.Main(context.Background(), version.Version, os.Args))
 }

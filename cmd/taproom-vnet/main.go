@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/network/dhcp/vnetd"
+	"taproom/internal/version"
 )
 
 // listenerFD is where the daemon puts the listening control socket.
@@ -23,7 +24,12 @@ func main() {
 	flag.IntVar(&c.GID, "gid", 0, "group to become")
 	flag.StringVar(&c.Root, "root", "", "empty directory to become the root")
 	flag.Uint64Var(&c.Files, "files", 1<<16, "how many descriptors it may have; a network takes three")
+	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
+	if *show {
+		fmt.Println("taproom-vnet", version.Version)
+		return
+	}
 	if err := run(c); err != nil {
 		fmt.Fprintln(os.Stderr, "taproom-vnet:", err)
 		os.Exit(1)

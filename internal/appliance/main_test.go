@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		agent := filepath.Join(dir, "taproom-agent")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+agentVersion, "-o", agent,
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X taproom/internal/version.Version="+agentVersion, "-o", agent,
 			"taproom/cmd/taproom-agent")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
