@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/virterr"
@@ -46,14 +47,19 @@ func (e *Engine) readTargets(r own.ApplyRequest) ([]target, error) {
 	var errs []error
 	for _, doc := range r.Documents {
 		t, err := e.readTarget(doc, r.Accel)
-		if err != nil {
+		var coded *virterr.Error
+		switch {
+		case errors.As(err, &coded): // one code speaks for all
+			errs = append(errs, virterr.New(coded.Code, "%s: %s", doc.Name, coded.Detail))
+			continue
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", doc.Name, err))
 			continue
 		}
 		targets = append(targets, t)
 	}
 	if len(errs) > 0 {
-		return nil, virterr.Wrap(virterr.XMLError, errors.Join(errs...))
+		return nil, allOf(errs)
 	}
 	slices.SortStableFunc(targets, func(a, b target) int {
 		order := map[string]int{"network": 0, "domain": 1}
@@ -63,6 +69,19 @@ func (e *Engine) readTargets(r own.ApplyRequest) ([]target, error) {
 		return order[a.kind] - order[b.kind]
 	})
 	return targets, nil
+}
+
+// allOf is one error for several, with the code of the first.
+func allOf(errs []error) error {
+	details := make([]string, len(errs))
+	for i, err := range errs {
+		details[i] = err.Error()
+		var coded *virterr.Error
+		if errors.As(err, &coded) {
+			details[i] = coded.Detail
+		}
+	}
+	return virterr.New(virterr.CodeOf(errs[0]), "%s", strings.Join(details, "\n"))
 }
 
 func (e *Engine) readTarget(doc own.Document, accel string) (target, error) {
@@ -134,42 +153,40 @@ func (a applying) applyDomain(ctx context.Context, t target, o *own.ObjectResult
 	if err != nil {
 		return nil, err
 	}
-	o.UUID, o.Action = doc.UUID.String(), "unchanged"
 	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
 	runs := exists && old.view().run != nil
-	if a.request.DryRun {
-		switch {
-		case runs:
-			return nil, nil
-		case !same:
-			o.Action = "created"
-		default:
-			o.Action = "started"
-		}
+	o.UUID, o.Action = doc.UUID.String(), applied(exists, same, runs)
+	if runs && !same {
+		o.Notes = append(o.Notes, "runs with its old definition until it is stopped and started")
+	}
+	if a.request.DryRun && !runs {
 		return a.planStart(ctx, doc, placement{e: a.Engine, planned: a.planned})
 	}
+	if a.request.DryRun {
+		return nil, nil
+	}
 	if !same {
-		o.Action = "created"
-		if exists {
-			o.Action = "changed"
-		}
 		if _, err := a.define(ctx, doc); err != nil {
 			return nil, err
 		}
-		if runs {
-			o.Notes = append(o.Notes, "runs with its old definition until it is stopped and started")
-		}
 	}
-	if runs {
-		return nil, nil
+	if !runs {
+		_, err = a.StartDomain(ctx, *doc.UUID, 0)
 	}
-	if _, err := a.StartDomain(ctx, *doc.UUID, 0); err != nil {
-		return nil, err
+	return nil, err
+}
+
+// applied names what applying a document does to what there is of its name: is it the same, and does it run?
+func applied(exists, same, up bool) string {
+	switch {
+	case !exists:
+		return "created"
+	case !same:
+		return "changed"
+	case !up:
+		return "started"
 	}
-	if o.Action == "unchanged" {
-		o.Action = "started"
-	}
-	return nil, nil
+	return "unchanged"
 }
 
 // keepIdentity gives a document that names no UUID or MACs those of the domain of its name, so that applying it again
@@ -230,42 +247,25 @@ func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResul
 	if err != nil {
 		return nil, err
 	}
-	o.UUID, o.Action = doc.UUID.String(), "unchanged"
 	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
 	active := exists && old.view().live != nil
+	o.UUID, o.Action = doc.UUID.String(), applied(exists, same, active)
+	if active && same {
+		return nil, nil
+	}
 	if a.request.DryRun {
-		if same && active {
-			return nil, nil
-		}
-		o.Action = "created"
-		if exists {
-			o.Action = "changed"
-		}
 		a.planned[t.name] = doc.Bridge.Name
 		return a.planNetwork(ctx, doc, true)
 	}
 	if !same {
-		o.Action = "created"
-		if exists {
-			o.Action = "changed"
-		}
 		if _, err := a.defineNetwork(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case active && same:
-		return nil, nil
-	case active: // in place: guests stay attached
+	if active { // in place: guests stay attached
 		return nil, a.changeNetwork(ctx, *doc.UUID)
 	}
-	if err := a.StartNetwork(ctx, *doc.UUID); err != nil {
-		return nil, err
-	}
-	if o.Action == "unchanged" {
-		o.Action = "started"
-	}
-	return nil, nil
+	return nil, a.StartNetwork(ctx, *doc.UUID)
 }
 
 // removeNetwork stops and undefines a network; one that is not there is success.
