@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/bench"
 )
@@ -30,30 +33,52 @@ func programs(t *testing.T) string {
 	return dir
 }
 
-// taproom runs the command line. What it leaves in its folder for temporary files is an error.
-func taproom(t *testing.T, programs string, args ...string) (stdout, stderr string, code int) {
+// command is a run of the command line, with a folder of its own for temporary files.
+type command struct {
+	*exec.Cmd
+	temp           string
+	stdout, stderr bytes.Buffer
+}
+
+func newCommand(t *testing.T, programs string, args ...string) *command {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "bench") // not t.TempDir: sockets below it need a short path
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(temp)
+	t.Cleanup(func() { os.RemoveAll(temp) })
 	if err := os.Chmod(temp, 0o755); err != nil { // guests' users walk through it
 		t.Fatal(err)
 	}
-	var out, said bytes.Buffer
-	c := exec.CommandContext(t.Context(), filepath.Join(programs, "taproom"), args...)
+	c := &command{Cmd: exec.CommandContext(t.Context(), filepath.Join(programs, "taproom"), args...), temp: temp}
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
-	c.Stdout, c.Stderr = &out, &said
-	err = c.Run()
+	c.Cmd.Stdout, c.Cmd.Stderr = &c.stdout, &c.stderr
+	return c
+}
+
+// finish waits for the end of a command that was started. What it left is an error.
+func (c *command) finish(t *testing.T) (code int) {
+	t.Helper()
+	err := c.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
-		t.Errorf("taproom %q left %v, %v", args, left, err)
+	if left, err := os.ReadDir(c.temp); err != nil || len(left) != 0 {
+		t.Errorf("%q left %v, %v", c.Args, left, err)
 	}
-	return out.String(), said.String(), c.ProcessState.ExitCode()
+	return c.ProcessState.ExitCode()
+}
+
+// taproom runs the command line.
+func taproom(t *testing.T, programs string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	c := newCommand(t, programs, args...)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code = c.finish(t)
+	return c.stdout.String(), c.stderr.String(), code
 }
 
 // report runs a benchmark and reads its JSON, which may hold nothing that is not documented.
@@ -142,5 +167,31 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	if _, said, code := taproom(t, dir, "bench", "start", "--base", none); code != 1 || !strings.Contains(said, none) {
 		t.Errorf("a build that is not there: exit code %d, said %q", code, said)
+	}
+}
+
+func TestAnInterruptedMeasurementLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCommand(t, programs(t), "bench", "start", "--rounds", "100000")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for running := false; !running; { // until a guest has been started
+		select {
+		case <-tick.C:
+			logs, err := filepath.Glob(filepath.Join(c.temp, "*/var/lib/taproom/log/bench.log"))
+			running = err != nil || len(logs) > 0
+		case <-t.Context().Done():
+			t.Fatal("no guest was started")
+		}
+	}
+	if err := unix.Kill(-c.Process.Pid, unix.SIGINT); err != nil { // as a terminal does
+		t.Fatal(err)
+	}
+	if code := c.finish(t); code != 1 || !strings.Contains(c.stderr.String(), "interrupted") {
+		t.Errorf("exit code %d, said %q; want 1 and that it was interrupted", code, c.stderr.String())
 	}
 }
