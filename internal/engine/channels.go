@@ -56,6 +56,18 @@ func (c *channels) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
+	c.closeAll()
+}
+
+// reset is a guest that begins afresh. QEMU tells of each channel too, but no oftener than once a second.
+func (c *channels) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeAll()
+}
+
+// closeAll closes every channel. The lock is held.
+func (c *channels) closeAll() {
 	for alias, was := range c.opened {
 		close(was)
 		delete(c.opened, alias)
@@ -104,7 +116,8 @@ func (e *Engine) onChannel(_ context.Context, d *domain, run *running, ev qmp.Ev
 		ID   string `json:"id"`
 		Open bool   `json:"open"`
 	}
-	if json.Unmarshal(ev.Data, &data) != nil || !run.channels.set(data.ID, data.Open) {
+	late := ev.Time.Before(run.lastReset) // see channels.reset
+	if json.Unmarshal(ev.Data, &data) != nil || late || !run.channels.set(data.ID, data.Open) {
 		return
 	}
 	for _, c := range run.live(false).Devices.Channels {

@@ -35,8 +35,7 @@ func (e *Engine) control(ctx context.Context, uuid spec.UUID, name string, f fun
 // SuspendDomain implements server.DomainJobs.
 func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "suspend", func(ctx context.Context, d *domain, run *running) error {
-		run.command()
-		if err := run.mon.Execute(ctx, "stop", nil, nil); err != nil {
+		if err := run.command(func() error { return run.mon.Execute(ctx, "stop", nil, nil) }); err != nil {
 			return monitorError(d, "suspend", err)
 		}
 		e.paused(d, server.PausedUser, server.EventSuspendedPaused)
@@ -50,8 +49,7 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 		if d.view().ref.State == server.DomainRunning {
 			return virterr.New(virterr.OperationInvalid, "domain '%s' is already running", d.label)
 		}
-		run.command()
-		if err := run.mon.Execute(ctx, "cont", nil, nil); err != nil {
+		if err := run.command(func() error { return run.mon.Execute(ctx, "cont", nil, nil) }); err != nil {
 			return monitorError(d, "resume", err)
 		}
 		e.resumed(d)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/qemu/qmp"
@@ -29,8 +30,7 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 // guestEvents are the events of QEMU (qapi/run-state.json and its siblings) that mean something here.
 var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, qmp.Event){
 	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
-		// A guest that ended stands still as well.
-		if run.news(ev) && d.view().ref.State == server.DomainRunning {
+		if run.news(ev) && d.view().ref.State == server.DomainRunning { // a guest that ended stands still as well
 			e.paused(d, server.PausedUnknown, server.EventSuspendedPaused)
 		}
 	},
@@ -39,10 +39,7 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 			e.resumed(d)
 		}
 	},
-	// Whoever asked for it, guest or host: libvirt tells of both.
-	"RESET": func(e *Engine, _ context.Context, d *domain, _ *running, _ qmp.Event) {
-		e.publish(server.DomainReboot{Domain: d.view().ref})
-	},
+	"RESET":          (*Engine).onReset,
 	"SHUTDOWN":       (*Engine).onShutdown,
 	"GUEST_PANICKED": (*Engine).onPanic,
 	"BALLOON_CHANGE": func(_ *Engine, _ context.Context, _ *domain, run *running, ev qmp.Event) {
@@ -64,6 +61,24 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 			e.publish(server.DomainDeviceRemoved{Domain: d.view().ref, Alias: data.Device})
 		}
 	},
+}
+
+// resetsTogether is how long after a reset another one by the guest belongs to it: SeaBIOS, started by a reset that left
+// memory as it was, resets once more (30 ms later under emulation), and Linux may take several tries at once.
+const resetsTogether = time.Second
+
+// onReset is a guest that begins afresh, whoever asked for it, guest or host: libvirt tells of both.
+func (e *Engine) onReset(_ context.Context, d *domain, run *running, ev qmp.Event) {
+	var data struct {
+		Guest bool `json:"guest"`
+	}
+	_ = json.Unmarshal(ev.Data, &data)
+	run.channels.reset()
+	last := run.lastReset
+	run.lastReset = ev.Time
+	if !data.Guest || ev.Time.Sub(last) > resetsTogether {
+		e.publish(server.DomainReboot{Domain: d.view().ref})
+	}
 }
 
 // onShutdown is a guest that powered itself off, or was reset where a reboot is to end it. QEMU stays, stopped
@@ -144,13 +159,19 @@ func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
 	if d.view().ref.State == server.DomainCrashed {
 		reason = server.RunningCrashed
 	}
-	run.command()
-	defer run.settling.Store(false)
-	err := run.mon.ExecuteBatch(ctx, []qmp.Command{{Name: "system_reset"}, {Name: "cont"}})
+	err := run.command(func() error {
+		return run.mon.ExecuteBatch(ctx, []qmp.Command{{Name: "system_reset"}, {Name: "cont"}})
+	})
+	run.settling.Store(false)
 	if err != nil {
 		return monitorError(d, "restart", err)
 	}
-	if v, changed := d.setState(server.DomainRunning, reason); changed {
+	changed := false
+	v := d.update(func(v *view) {
+		changed = v.ref.State != server.DomainRunning
+		v.ref.State, v.ref.Reason = server.DomainRunning, reason
+	})
+	if changed {
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
 	}
 	if !run.rebooting.Swap(false) {

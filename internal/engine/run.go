@@ -29,7 +29,9 @@ type running struct {
 	balloonKiB atomic.Uint64
 	rebooting  atomic.Bool  // the power button was pressed so that it boots again
 	settling   atomic.Bool  // a start or a stop is under way: what QEMU tells meanwhile is no news
-	commanded  atomic.Int64 // when its processors were last told to run or to stand still, in microseconds
+	commanding atomic.Bool  // the daemon is telling its processors what to do
+	commanded  atomic.Int64 // when it last did, in microseconds
+	lastReset  time.Time    // the watching goroutine's alone
 	agent      chan struct{}
 	channels   channels
 	consoles   consoles
@@ -43,13 +45,19 @@ func newRunning(rec record, doc *spec.Domain) *running {
 	return run
 }
 
-// command notes that the guest's processors are about to be told what to do: an event that is older is no news then.
-func (run *running) command() { run.commanded.Store(time.Now().UnixMicro()) }
+// command tells the guest's processors what to do. That they do it is no news, even where it is read late: events are read
+// beside the answers to commands. The caller holds the domain's slot.
+func (run *running) command(f func() error) error {
+	run.commanding.Store(true)
+	err := f()
+	run.commanded.Store(time.Now().UnixMicro()) // QEMU's clock is this host's
+	run.commanding.Store(false)
+	return err
+}
 
-// news reports whether what QEMU tells of its processors is a change that the daemon did not ask for. Events are read
-// beside the answers to commands, so one may be read late. QEMU's clock is this host's.
+// news reports whether what QEMU tells of its processors is a change that the daemon did not ask for.
 func (run *running) news(ev qmp.Event) bool {
-	return !run.settling.Load() && (ev.Time.IsZero() || ev.Time.UnixMicro() >= run.commanded.Load())
+	return !run.settling.Load() && !run.commanding.Load() && (ev.Time.IsZero() || ev.Time.UnixMicro() > run.commanded.Load())
 }
 
 // letGo ends what the daemon has of a guest; the guest goes on.
