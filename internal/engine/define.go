@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -27,20 +28,25 @@ func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, 
 	if err != nil {
 		return nil, documentError(err)
 	}
-	if err := doc.Validate(); err != nil {
-		return nil, documentError(err)
-	}
 	if err := e.acceleratorOf(doc); err != nil {
 		return nil, err
 	}
-	facts, err := e.hostFacts(ctx, e.emulatorOf(doc))
-	if err != nil {
-		return nil, err
-	}
-	if err := guest.Complete(doc, facts); err != nil {
-		return nil, documentError(err)
+	if err := e.complete(ctx, doc); err != nil { // a request may carry several documents
+		return nil, fmt.Errorf("domain '%s': %w", doc.Name, err)
 	}
 	return doc, nil
+}
+
+// complete checks a document and fills in what it leaves open. What it says does not name the domain.
+func (e *Engine) complete(ctx context.Context, doc *spec.Domain) error {
+	if err := doc.Validate(); err != nil {
+		return documentError(err)
+	}
+	facts, err := e.hostFacts(ctx, e.emulatorOf(doc))
+	if err != nil {
+		return err
+	}
+	return documentError(guest.Complete(doc, facts))
 }
 
 // acceleratorOf refuses a document that asks for KVM where KVM does not work, with the reason.

@@ -163,7 +163,9 @@ func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*
 	if err := change(doc); err != nil {
 		return err
 	}
-	doc, err = e.completeDomain(j.Context(), doc.Format())
+	if doc, err = spec.ParseDomain(doc.Format()); err == nil {
+		err = e.complete(j.Context(), doc)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot %s domain '%s': %w", what, d.label, err)
 	}

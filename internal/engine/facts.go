@@ -46,7 +46,7 @@ func (e *Engine) capabilities(ctx context.Context, emulator string) (*qemu.Capab
 	case errors.As(err, &start) && errors.Is(err, qemu.ErrBinary):
 		return nil, virterr.New(virterr.ConfigUnsupported, "%w; %s", err, anotherEmulator)
 	}
-	return nil, virterr.New(virterr.InternalError, "emulator %s does not say what it can do: %w", emulator, err)
+	return nil, virterr.New(virterr.InternalError, "an emulator does not say what it can do: %w; %s", err, anotherEmulator)
 }
 
 // emulatorOf is the QEMU that runs a document.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/guest"
+	"taproom/internal/host"
 )
 
 // errNotAFile is what an image is that is a directory, a device without type='block', or another oddity.
@@ -46,7 +47,10 @@ func (s *starting) open(ctx context.Context) error {
 func explain(n guest.Need, err error) error {
 	var path *os.PathError
 	var errno unix.Errno
+	var denied *host.NotAllowed
 	switch {
+	case errors.As(err, &denied):
+		return fmt.Errorf("QEMU's %w", denied)
 	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
 		if to, lerr := os.Readlink(n.Path); lerr == nil {
 			return fmt.Errorf("is a link to %s: %w", to, path.Err)

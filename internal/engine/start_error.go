@@ -40,7 +40,7 @@ func (e *Engine) startError(d *domain, err error) error {
 		return cannot(virterr.ConfigUnsupported, failed, "; "+anotherEmulator)
 	case errors.As(err, &failed) && errors.Is(err, context.DeadlineExceeded):
 		return cannot(virterr.OperationTimeout, failed, "; where the host is that slow, raise qemu_ready_seconds in taproomd.toml")
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && failed.Stderr != "":
 		return cannot(virterr.InternalError, failed, "; all it said is in "+e.places(d).log)
 	case errors.Is(err, state.ErrForeign), errors.Is(err, host.ErrTaken), errors.Is(err, alloc.ErrExhausted):
 		return cannot(virterr.OperationFailed, err, "")

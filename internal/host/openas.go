@@ -22,9 +22,9 @@ type NotAllowed struct {
 // Error says what to do about it.
 func (e *NotAllowed) Error() string {
 	if e.Enter {
-		return fmt.Sprintf("user %d may not enter %s; allow it (chmod o+x %s), or put the file elsewhere", e.UID, e.Path, e.Path)
+		return fmt.Sprintf("user %d may not enter %s: chmod o+x %s, or put the file elsewhere", e.UID, e.Path, e.Path)
 	}
-	return fmt.Sprintf("user %d may not read it; allow it (chmod o+r %s)", e.UID, e.Path)
+	return fmt.Sprintf("user %d may not read it: chmod o+r %s", e.UID, e.Path)
 }
 
 // Unwrap returns the errno.

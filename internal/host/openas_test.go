@@ -42,9 +42,9 @@ func TestOpenAsSeesAFileAsItsUserDoesAndNamesWhatIsInTheWay(t *testing.T) {
 		"open":                "",
 		"fifo":                "",
 		"gone":                "open " + at("gone") + ": no such file or directory",
-		"closed":              "user 3000000007 may not read it; allow it (chmod o+r " + at("closed") + ")",
-		"root's group":        "user 3000000007 may not read it; allow it (chmod o+r " + at("root's group") + ")",
-		"private/inside/file": "user 3000000007 may not enter " + at("private") + "; allow it (chmod o+x " + at("private") + "), or put the file elsewhere",
+		"closed":              "user 3000000007 may not read it: chmod o+r " + at("closed"),
+		"root's group":        "user 3000000007 may not read it: chmod o+r " + at("root's group"),
+		"private/inside/file": "user 3000000007 may not enter " + at("private") + ": chmod o+x " + at("private") + ", or put the file elsewhere",
 	} {
 		f, err := k.OpenAs(at(name), user, user)
 		if err == nil {

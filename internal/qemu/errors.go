@@ -45,8 +45,11 @@ func (e *StartError) Error() string {
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.cause())
 	}
-	if e.Stderr != "" {
+	switch {
+	case e.Stderr != "":
 		fmt.Fprintf(&b, "; it said: %s", e.Stderr)
+	case e.Exit != "":
+		b.WriteString("; it said nothing")
 	}
 	return b.String()
 }

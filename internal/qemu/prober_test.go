@@ -165,8 +165,8 @@ func TestProbeOfABadBinaryIsTyped(t *testing.T) {
 		binary func(t *testing.T) string
 	}{
 		{"missing", ErrBinary, "no such file", func(*testing.T) string { return "/usr/bin/qemu-system-none" }},
-		{"directory", ErrBinary, "permission denied", func(*testing.T) string { return "/usr/bin" }},
-		{"not executable", ErrBinary, "permission denied", func(t *testing.T) string { return write(t, 0o644, "x") }},
+		{"directory", ErrBinary, "it is no file", func(*testing.T) string { return "/usr/bin" }},
+		{"not executable", ErrBinary, "it is not executable: chmod +x", func(t *testing.T) string { return write(t, 0o644, "x") }},
 		{"dies", ErrDied, "no library", func(t *testing.T) string { return write(t, 0o755, "#!/bin/sh\necho no library >&2; exit 127") }},
 		{"hangs", ErrSilent, "did not answer", func(t *testing.T) string { return write(t, 0o755, "#!/bin/sh\nkill -STOP $$") }},
 		{"does not speak QMP", ErrSilent, "not a QMP message", func(t *testing.T) string {

@@ -199,7 +199,7 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 		spoil func(t *testing.T, s *StartSpec)
 	}{
 		{"binary missing", ErrBinary, fs.ErrNotExist, "no such file", func(t *testing.T, s *StartSpec) { s.Config.Binary = "/usr/bin/qemu-system-none" }},
-		{"binary not executable", ErrBinary, fs.ErrPermission, "permission denied", func(t *testing.T, s *StartSpec) { s.Config.Binary = script(t, 0o644, "") }},
+		{"binary not executable", ErrBinary, fs.ErrPermission, "chmod +x", func(t *testing.T, s *StartSpec) { s.Config.Binary = script(t, 0o644, "") }},
 		{"binary of another format", ErrBinary, unix.ENOEXEC, "exec format error", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "")
 			if err := os.WriteFile(s.Config.Binary, []byte("not a program"), 0o755); err != nil {
