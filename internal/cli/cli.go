@@ -72,7 +72,7 @@ func (env *Env) complain(err error, code int) {
 	switch {
 	case errors.As(err, &relayed):
 	case env.json:
-		_ = json.NewEncoder(env.Stderr).Encode(map[string]any{"error": err.Error(), "exit": code})
+		_ = newEncoder(env.Stderr).Encode(map[string]any{"error": err.Error(), "exit": code})
 	case errors.As(err, &shown):
 	default:
 		fmt.Fprintln(env.Stderr, "taproom:", err)
@@ -94,7 +94,7 @@ Commands:{{range .Commands}}{{if .IsAvailableCommand}}
 {{else}}Usage: {{.UseLine}}
 {{end}}
 Flags:
-{{.LocalFlags.FlagUsages}}{{.InheritedFlags.FlagUsages}}`
+{{.Flags.FlagUsages}}`
 
 func newRoot(env *Env) *cobra.Command {
 	c := &cobra.Command{
@@ -139,6 +139,7 @@ func newHelp() *cobra.Command {
 			return unknownCommand(c.Root(), args[0])
 		}
 		about.InitDefaultHelpFlag()
+		about.InitDefaultVersionFlag()
 		return about.Help()
 	}
 	return c
@@ -173,12 +174,19 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// newEncoder writes JSON that people can read too: commands are full of < and &.
+func newEncoder(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
 // print writes v as JSON, or as text does.
 func (env *Env) print(v any, text func(w io.Writer) error) error {
 	if !env.json {
 		return text(env.Stdout)
 	}
-	e := json.NewEncoder(env.Stdout)
+	e := newEncoder(env.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

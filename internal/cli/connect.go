@@ -14,7 +14,7 @@ import (
 
 // startWithin is how long a daemon that was started a moment ago may take until its socket is there, so that
 // `taproomd & taproom up guest.xml` works. A daemon opens its sockets first of all.
-const startWithin = time.Second
+const startWithin = 2 * time.Second
 
 // connect reaches the daemon of env's root. It waits up to patience for its socket.
 func (env *Env) connect(ctx context.Context, patience time.Duration) (*client.Client, error) {

@@ -75,7 +75,7 @@ func (env *Env) attach(ctx context.Context, s io.ReadWriteCloser, name string) e
 	}()
 	var out io.Writer = env.Stdout
 	if env.json {
-		out = outputLines{json.NewEncoder(env.Stdout)}
+		out = outputLines{newEncoder(env.Stdout)}
 	}
 	_, err := io.Copy(out, s)
 	switch {
