@@ -39,7 +39,7 @@ func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 			return monitorError(d, "suspend", err)
 		}
 		e.paused(d, server.PausedUser, server.EventSuspendedPaused)
-		return nil
+		return e.remember(d, run)
 	})
 }
 
@@ -53,8 +53,18 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 			return monitorError(d, "resume", err)
 		}
 		e.resumed(d)
-		return nil
+		return e.remember(d, run)
 	})
+}
+
+// remember writes down in what state a guest is and why, for the daemon that comes after this one.
+func (e *Engine) remember(d *domain, run *running) error {
+	ref := d.view().ref
+	run.rec.State, run.rec.Reason = ref.State, ref.Reason
+	if err := e.saveRecord(run); err != nil {
+		return virterr.New(virterr.SystemError, "cannot write down the state of domain '%s': %w", d.label, err)
+	}
+	return nil
 }
 
 // ShutdownDomain implements server.DomainJobs: it presses the power button and does not wait for the guest.

@@ -174,10 +174,8 @@ func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
 	if changed {
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
 	}
-	if !run.rebooting.Swap(false) {
-		return nil
-	}
-	return e.saveRecord(run)
+	run.rebooting.Store(false)
+	return e.remember(d, run)
 }
 
 // onWatchdog passes on that a guest's watchdog fired.

@@ -45,6 +45,9 @@ type record struct {
 	PTYs     map[string]string `json:"ptys,omitempty"`   // by alias
 	Paused   bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
 	Tainted  []string          `json:"tainted,omitempty"`
+	// State and Reason are what the daemon last did to its processors: why a guest stands still, QEMU does not know.
+	State  int32 `json:"state,omitempty"`
+	Reason int32 `json:"reason,omitempty"`
 	// Rebooting says that the power button was pressed so that the guest boots again.
 	Rebooting bool `json:"rebooting,omitempty"`
 }

@@ -95,12 +95,8 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	run := s.running
 	run.settling.Store(false)
-	state, reason := int32(server.DomainRunning), int32(server.RunningBooted)
-	if s.paused {
-		state, reason = server.DomainPaused, server.PausedUser
-	}
 	v := d.update(func(v *view) {
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, state, reason, false
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, run.rec.State, run.rec.Reason, false
 	})
 	e.watchRun(d, run)
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: server.EventStartedBooted})
@@ -258,7 +254,11 @@ func (s *starting) settle(ctx context.Context) error {
 	if err := s.instruct(bounded); err != nil {
 		return s.settleError(ctx, err)
 	}
-	s.running.rec.Phase = phaseRunning
+	r := &s.running.rec
+	r.Phase, r.State, r.Reason = phaseRunning, server.DomainRunning, server.RunningBooted
+	if s.paused {
+		r.State, r.Reason = server.DomainPaused, server.PausedUser
+	}
 	return s.e.saveRecord(s.running)
 }
 

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/api/server"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
+	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
 
@@ -160,7 +163,7 @@ func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus,
 	ctx, cancel := context.WithTimeout(ctx, adoptWithin)
 	defer cancel()
 	if err := proc.Connect(ctx, p.qmp()); err != nil {
-		return statusGone, fmt.Errorf("its QEMU does not answer and is ended: %w", err)
+		return statusGone, unanswered(ctx, proc, err)
 	}
 	run.mon = proc.QMP()
 	run.rec.PID, run.rec.PIDStart = proc.PID(), proc.StartTime()
@@ -168,7 +171,7 @@ func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus,
 		Status runStatus `json:"status"`
 	}
 	if err := run.mon.Execute(ctx, "query-status", nil, &reply); err != nil {
-		return statusGone, fmt.Errorf("its QEMU does not answer and is ended: %w", err)
+		return statusGone, unanswered(ctx, proc, err)
 	}
 	run.rt, err = e.runtime(d, run.rec)
 	if err != nil {
@@ -181,6 +184,19 @@ func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus,
 	run.compiled = compiled
 	e.learnBalloon(ctx, run)
 	return reply.Status, e.learnTerminals(ctx, run)
+}
+
+// unanswered tells a QEMU that is just ending, which is no error, from one that lives and says nothing. The daemon before
+// may have asked it to end, or have died with it between its first steps.
+func unanswered(ctx context.Context, proc *qemu.Process, err error) error {
+	if errors.Is(err, qmp.ErrPeerClosed) || errors.Is(err, unix.ECONNREFUSED) {
+		select {
+		case <-proc.Exited():
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("its QEMU does not answer and is ended: %w", err)
 }
 
 // settleAdopted publishes an adopted guest in the state it was found in. A power-off or a panic while no daemon was there
@@ -196,6 +212,9 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 		state, reason = server.DomainShutdown, server.ShutdownUnknown
 	case statusPanicked:
 		state, reason = server.DomainCrashed, server.CrashedPanicked
+	}
+	if run.rec.State == state {
+		reason = run.rec.Reason
 	}
 	d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec.ID, state, reason
