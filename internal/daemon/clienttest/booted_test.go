@@ -1,0 +1,260 @@
+package clienttest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/api/client"
+	"taproom/internal/api/server"
+	"taproom/internal/appliance"
+	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/qmp"
+)
+
+// machine is a guest that boots.
+type machine struct {
+	*clients
+	name   string
+	client *client.Client
+}
+
+// fixtures of guests that boot, below testdata: a network and a guest on it.
+const (
+	bootNetwork = "boot-network.xml"
+	bootGuest   = "boot-guest.xml"
+)
+
+// install defines and starts the network, and defines a guest of the fixture; replace changes its document.
+func (c *clients) install(replace ...string) *machine {
+	c.t.Helper()
+	g, err := appliance.Ensure(c.t.Context(), appliance.Options{AgentPath: filepath.Join(c.daemon.Programs(), "taproom-agent")})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, name := range []string{bootNetwork, bootGuest} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		doc := strings.NewReplacer("KERNEL", g.Kernel, "INITRD", g.Initrd, "CMDLINE", g.Cmdline).Replace(c.fill(string(b)))
+		c.write(name, strings.NewReplacer(replace...).Replace(doc))
+	}
+	c.do("net-define", bootNetwork)
+	c.do("net-start", "lab")
+	c.do("define", bootGuest)
+	return &machine{clients: c, name: "demo", client: c.daemon.Client()}
+}
+
+// ask puts a question to the agent in the guest.
+func ask[T any](m *machine, op wire.Op, args any) T {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	request, err := json.Marshal(map[string]any{"op": op, "args": args})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	reply, err := m.client.Agent(ctx, m.name, request)
+	if err != nil {
+		m.t.Fatalf("ask the guest for %s: %v\nthe daemon said: %s", op, err, m.daemon.Said())
+	}
+	var answer T
+	if len(reply) > 0 {
+		if err := json.Unmarshal(reply, &answer); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	return answer
+}
+
+// boot waits until the guest is up and returns the identity of this boot of it.
+func (m *machine) boot() string {
+	m.t.Helper()
+	h := ask[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: int(patience / time.Second)})
+	if !h.Ready {
+		m.t.Fatalf("the guest is not ready: %+v", h)
+	}
+	return h.BootID
+}
+
+// lease waits until the guest has an address and returns it.
+func (m *machine) lease() string {
+	m.t.Helper()
+	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: 1, Seconds: int(patience / time.Second)})
+	for _, nic := range n.NICs {
+		if nic.Lease != nil {
+			return nic.Lease.Address
+		}
+	}
+	m.t.Fatalf("the guest has no lease: %+v", n)
+	return ""
+}
+
+// A guest on its network, from definition to power-off: one guest serves many questions.
+func TestABootedGuestAsItsClientsSeeIt(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	nets, events := c.networkEvents(), c.events()
+	m := c.install()
+	m.do("start", "demo")
+	first := m.boot()
+	m.reach(m.lease())
+	c.tell("booted.live")
+	m.do("suspend", "demo")
+	m.do("resume", "demo")
+
+	// virsh reboot: the power button, and then the guest comes back.
+	m.do("reboot", "demo")
+	events.line("event 'reboot' for domain 'demo'")
+	second := m.boot()
+	if second == first {
+		t.Errorf("the guest did not boot again")
+	}
+	// virsh reset: without asking the guest.
+	m.do("reset", "demo")
+	events.line("event 'reboot' for domain 'demo'")
+	third := m.boot()
+	if third == second {
+		t.Errorf("the guest did not boot again when it was reset")
+	}
+	// The guest restarts itself.
+	ask[any](m, wire.OpReboot, nil)
+	events.line("event 'reboot' for domain 'demo'")
+	m.lease()
+	m.boot() // a guest that has not loaded the driver of its power button does not see it pressed
+	c.tell("booted.back")
+
+	m.do("shutdown", "demo")
+	events.line("event 'lifecycle' for domain 'demo': Stopped Shutdown")
+	c.tell("booted.off")
+	nets.line("event 'lifecycle' for network lab: Undefined")
+	c.golden("booted.events", events.all()+nets.all())
+	if left := m.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// The daemon dies and the guest does not; what the guest did meanwhile is found out.
+func TestAGuestOutlivesItsDaemon(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	m := c.install()
+	m.do("start", "demo")
+	first := m.boot()
+	m.reach(m.lease())
+	m.restart("kill")
+	m.client = m.daemon.Client()
+	if again := m.boot(); again != first {
+		t.Errorf("the guest booted again when the daemon did: %s, before %s", again, first)
+	}
+	m.lease() // asks the DHCP server of the same network again, in its own time
+	c.tell("adopted.live")
+
+	// It ends while no daemon is there, and the next one finds out.
+	tty := strings.TrimSpace(m.do("ttyconsole", "demo"))
+	m.daemon.Kill()
+	m.typeOff(tty)
+	if err := m.daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.client = m.daemon.Client()
+	m.ended()
+	c.tell("adopted.off")
+}
+
+// ended waits until the guest is shut off.
+func (m *machine) ended() {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	events, stop, err := m.client.Lifecycle(ctx)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	d, err := m.client.Domain(ctx, m.name)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for {
+		state, err := m.client.DomainState(ctx, d)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if state.State == server.DomainShutoff {
+			break
+		}
+		select {
+		case <-events:
+		case <-ctx.Done():
+			m.t.Fatalf("the guest does not end; the daemon said: %s", m.daemon.Said())
+		}
+	}
+	if err := stop(ctx); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// typeOff powers the guest off at its console and waits for its end, as nobody's daemon.
+func (m *machine) typeOff(tty string) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	defer cancel()
+	q, err := qmp.Dial(ctx, m.daemon.NS.Kernel(), filepath.Join(m.daemon.Paths().Guest("00000000-0000-4000-8000-000000000001"), "qmp.sock"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer q.Close()
+	console, err := os.OpenFile(tty, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer console.Close()
+	if _, err := console.WriteString("poweroff\n"); err != nil {
+		m.t.Fatal(err)
+	}
+	for {
+		select {
+		case ev, ok := <-q.Events():
+			if !ok {
+				m.t.Fatalf("QEMU is gone: %v", q.Err())
+			}
+			if ev.Name == "SHUTDOWN" {
+				return
+			}
+		case <-ctx.Done():
+			m.t.Fatal("the guest does not power off")
+		}
+	}
+}
+
+// reach exchanges a byte with the guest from the host, so that each knows where the other is.
+func (m *machine) reach(address string) {
+	m.t.Helper()
+	l := ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: "tcp"})
+	host, _, _ := strings.Cut(address, "/")
+	var err error
+	m.daemon.NS.Do(func() {
+		var conn net.Conn
+		if conn, err = net.DialTimeout("tcp", net.JoinHostPort(host, strconv.Itoa(l.Port)), patience); err != nil {
+			return
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte("x"))
+		if err == nil {
+			_, err = io.ReadFull(conn, make([]byte, 1))
+		}
+	})
+	if err != nil {
+		m.t.Fatalf("reach the guest at %s: %v", address, err)
+	}
+}

@@ -1,0 +1,149 @@
+package clienttest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds every wait of these tests. Under emulation a guest boots in seconds.
+const patience = 90 * time.Second
+
+// transcript is what a client that runs beside the test prints, line by line.
+type transcript struct {
+	c     *clients
+	what  string
+	lines chan string
+	mu    sync.Mutex
+	seen  []string
+}
+
+// listen starts a client that prints as long as it is left alone. It ends with the test, at the latest.
+func (c *clients) listen(cmd *exec.Cmd) *transcript {
+	c.t.Helper()
+	t := &transcript{c: c, what: strings.Join(cmd.Args[1:], " "), lines: make(chan string, 1024)}
+	r, w, err := os.Pipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	// Programs print whole blocks into a pipe; stdbuf makes it lines.
+	cmd.Args = append([]string{"stdbuf", "-oL", cmd.Path}, cmd.Args[1:]...)
+	if cmd.Path, err = exec.LookPath("stdbuf"); err != nil {
+		c.t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = w.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(t.lines)
+		for s := bufio.NewScanner(r); s.Scan(); {
+			t.lines <- s.Text()
+		}
+	}()
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-read
+		_ = cmd.Wait()
+		_ = r.Close()
+	})
+	return t
+}
+
+// until waits for a line and returns it.
+func (t *transcript) until(what string, match func(line string) bool) string {
+	t.c.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case line, ok := <-t.lines:
+			if !ok {
+				t.c.t.Fatalf("%s ended before it printed %s; it printed:\n%s", t.what, what, t.all())
+			}
+			t.mu.Lock()
+			t.seen = append(t.seen, line)
+			t.mu.Unlock()
+			if match(line) {
+				return line
+			}
+		case <-deadline:
+			t.c.t.Fatalf("waited %v for %s from %s; it printed:\n%s\nthe daemon said: %s", patience, what, t.what, t.all(), t.c.daemon.Said())
+		}
+	}
+}
+
+// line waits for exactly that line.
+func (t *transcript) line(want string) {
+	t.c.t.Helper()
+	t.until(want, func(line string) bool { return line == want })
+}
+
+// all is what was printed so far and waited for.
+func (t *transcript) all() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.seen, "\n") + "\n"
+}
+
+// forget begins a new chapter: what was printed so far is not in the next all.
+func (t *transcript) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen = nil
+}
+
+// events listens to all events of domains, and returns when it does: a listener tells nobody that it has registered, so
+// something happens until it is heard of.
+func (c *clients) events() *transcript {
+	c.t.Helper()
+	t := c.listen(c.virsh("event", "--all", "--loop", "--timeout", "600"))
+	c.heard(t, func(name string) (last string) {
+		c.write("probe.xml", "<domain type='qemu'><name>"+name+"</name><memory>16384</memory><os><type arch='x86_64'>hvm</type></os></domain>")
+		c.do("define", "probe.xml")
+		c.do("undefine", name)
+		return "event 'lifecycle' for domain '" + name + "': Undefined Removed"
+	})
+	return t
+}
+
+// networkEvents listens to all events of networks.
+func (c *clients) networkEvents() *transcript {
+	c.t.Helper()
+	t := c.listen(c.virsh("net-event", "--event", "lifecycle", "--loop", "--timeout", "600"))
+	c.heard(t, func(name string) (last string) {
+		c.write("probe.xml", "<network><name>"+name+"</name></network>")
+		c.do("net-define", "probe.xml")
+		c.do("net-undefine", name)
+		return "event 'lifecycle' for network " + name + ": Undefined"
+	})
+	return t
+}
+
+// heard lets something happen until the listener tells of anything, and then something else, which ends what it still has
+// to tell of the first.
+func (c *clients) heard(t *transcript, happen func(name string) (last string)) {
+	c.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for first := false; !first; {
+		happen("probe")
+		select {
+		case _, first = <-t.lines:
+		case <-tick.C:
+		case <-deadline:
+			c.t.Fatalf("%s hears nothing", t.what)
+		}
+	}
+	t.line(happen("ready"))
+	t.forget()
+}
