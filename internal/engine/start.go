@@ -259,7 +259,12 @@ func (s *starting) settle(ctx context.Context) error {
 	if s.paused {
 		r.State, r.Reason = server.DomainPaused, server.PausedUser
 	}
-	return s.e.saveRecord(s.running)
+	err := s.e.saveRecord(s.running)
+	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same
+		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
+		return nil
+	}
+	return err
 }
 
 // instruct tells QEMU what its command line could not, and to go.
