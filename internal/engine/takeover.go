@@ -38,7 +38,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
 	}
-	return errors.Join(e.sweepGuests(guests), e.helperIfIdle(ctx))
+	return errors.Join(e.sweepGuests(guests), e.sweepLeases(ctx), e.helperIfIdle(ctx))
 }
 
 // recallNetworks reads which networks should be up, and adds what they mean to want.
@@ -280,24 +280,4 @@ func without(s, part state.State) state.State {
 		delete(out.DHCP, id)
 	}
 	return out
-}
-
-// sweepGuests removes what no record names: directories and cgroups of guests, left by a daemon that died between its
-// last record and its last removal.
-func (e *Engine) sweepGuests(guests []*running) error {
-	known := map[string]bool{}
-	for _, g := range guests {
-		known[g.rec.UUID.String()] = true
-	}
-	entries, err := e.k.ReadDir(e.paths.Guests())
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, entry := range entries {
-		if uuid, err := spec.ParseUUID(entry.Name()); err == nil && !known[uuid.String()] {
-			errs = append(errs, e.k.RemoveAll(e.paths.Guest(entry.Name())))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"taproom/internal/host"
@@ -169,6 +172,22 @@ func ForgetLeases(o HelperOptions, id spec.UUID) error {
 	return errors.Join(o.Kernel.Remove(o.leases(id)), o.Kernel.Remove(o.leases(id)+newSuffix))
 }
 
+// LeaseOwners lists the networks that have a lease file.
+func LeaseOwners(o HelperOptions) ([]spec.UUID, error) {
+	entries, err := o.Kernel.ReadDir(o.LeaseDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []spec.UUID
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), newSuffix)
+		if id, perr := spec.ParseUUID(strings.TrimSuffix(name, leaseSuffix)); perr == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
 // Leases returns the leases of a network that hold now, by address.
 func (h *Helper) Leases(ctx context.Context, id spec.UUID) ([]Lease, error) {
 	var all []Lease
@@ -225,11 +244,13 @@ func (h *Helper) Compact(ctx context.Context, id spec.UUID) error {
 	return nil
 }
 
-// newSuffix names a lease file that is being compacted.
-const newSuffix = ".new"
+const (
+	leaseSuffix = ".leases"
+	newSuffix   = ".new" // of a lease file that is being compacted
+)
 
 func (o *HelperOptions) leases(id spec.UUID) string {
-	return filepath.Join(o.LeaseDir, id.String()+".leases")
+	return filepath.Join(o.LeaseDir, id.String()+leaseSuffix)
 }
 
 func (o *HelperOptions) path(name string) string { return filepath.Join(o.Dir, name) }

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"taproom/internal/network/dhcp"
+	"taproom/internal/spec"
+)
+
+// sweepGuests removes what no record names: directories of guests, left by a daemon that died between its last record and
+// its last removal.
+func (e *Engine) sweepGuests(guests []*running) error {
+	known := map[string]bool{}
+	for _, g := range guests {
+		known[g.rec.UUID.String()] = true
+	}
+	entries, err := e.k.ReadDir(e.paths.Guests())
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if uuid, err := spec.ParseUUID(entry.Name()); err == nil && !known[uuid.String()] {
+			errs = append(errs, e.k.RemoveAll(e.paths.Guest(entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepLeases removes the leases of networks that are gone. They go last, so a daemon may have died before.
+func (e *Engine) sweepLeases(ctx context.Context) error {
+	ids, err := dhcp.LeaseOwners(e.dhcp.options)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		if _, known := e.networks.uuid(id); !known {
+			errs = append(errs, e.dhcp.forget(ctx, id))
+		}
+	}
+	return errors.Join(errs...)
+}
