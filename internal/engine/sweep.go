@@ -28,7 +28,8 @@ func (e *Engine) sweepGuests(guests []*running) error {
 	return errors.Join(errs...)
 }
 
-// sweepLeases removes the leases of networks that are gone. They go last, so a daemon may have died before.
+// sweepLeases removes the leases of networks that are gone. They go last, so a daemon may have died before. Those of a
+// network whose definition was damaged wait for it to come back.
 func (e *Engine) sweepLeases(ctx context.Context) error {
 	ids, err := dhcp.LeaseOwners(e.dhcp.options)
 	if err != nil {
@@ -36,9 +37,14 @@ func (e *Engine) sweepLeases(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		if _, known := e.networks.uuid(id); !known {
-			errs = append(errs, e.dhcp.forget(ctx, id))
+		if _, known := e.networks.uuid(id); known {
+			continue
 		}
+		aside, err := e.netDefs.IsAside(id.String())
+		if err == nil && !aside {
+			err = e.dhcp.forget(ctx, id)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -95,7 +97,7 @@ func (s *Store[Head]) Load() ([]Item[Head], []*Damaged, error) {
 			items = append(items, item)
 			continue
 		}
-		d := &Damaged{Path: s.path(key), Aside: s.path(key) + ".damaged", Reason: reason}
+		d := &Damaged{Path: s.path(key), Aside: s.path(key) + aside, Reason: reason}
 		if err := s.k.Rename(d.Path, d.Aside); err != nil {
 			return nil, nil, err
 		}
@@ -104,7 +106,19 @@ func (s *Store[Head]) Load() ([]Item[Head], []*Damaged, error) {
 	return items, damaged, nil
 }
 
-const suffix = ".state"
+// IsAside reports whether a document was once damaged and set aside.
+func (s *Store[Head]) IsAside(key string) (bool, error) {
+	_, err := s.k.FileUse(s.path(key) + aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+const (
+	suffix = ".state"
+	aside  = ".damaged" // behind the whole name
+)
 
 func (s *Store[Head]) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 

@@ -96,6 +96,11 @@ func TestADamagedFileIsSetAsideAndTheOthersAreLoaded(t *testing.T) {
 			if _, err := os.Stat(damaged[0].Aside); err != nil {
 				t.Errorf("the damaged file is not where the error says: %v", err)
 			}
+			for key, want := range map[string]bool{"x": true, "y": false} {
+				if got, err := s.IsAside(key); got != want || err != nil {
+					t.Errorf("%s is aside: %v, %v", key, got, err)
+				}
+			}
 			if _, again := load(t, s); again != nil {
 				t.Errorf("reported twice: %v", again)
 			}
