@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/engine/job"
 	"taproom/internal/spec"
 )
 
@@ -105,6 +107,13 @@ func (e *Engine) ResetDomain(ctx context.Context, uuid spec.UUID) error {
 func monitorError(d *domain, what string, err error) error {
 	if err == nil {
 		return nil
+	}
+	var preempted *job.Preempted
+	switch {
+	case errors.As(err, &preempted):
+		return virterr.New(virterr.OperationAborted, "cannot %s domain '%s': %w", what, d.label, preempted)
+	case errors.Is(err, context.DeadlineExceeded):
+		return virterr.New(virterr.OperationTimeout, "cannot %s domain '%s': %w; `virsh destroy %s` ends it even so", what, d.label, err, d.label)
 	}
 	return virterr.New(virterr.OperationFailed, "cannot %s domain '%s': %w", what, d.label, err)
 }

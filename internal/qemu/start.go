@@ -246,6 +246,9 @@ func (e *launchError) Unwrap() error {
 	return unix.Errno(e.Errno)
 }
 
+// endWithin is how long a QEMU that hung up may take to be gone.
+const endWithin = time.Second
+
 // giveUp ends the process and says why there is none. It waits for the end regardless of ctx: after SIGKILL that is
 // the kernel's business alone.
 func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
@@ -260,6 +263,13 @@ func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
 		e.Reason = ErrSilent
 	case !errors.Is(cause, qmp.ErrPeerClosed) && !errors.Is(cause, qmp.ErrTruncated):
 		e.Reason = ErrSilent // it talks, but not QMP
+	default:
+		ctx, cancel := context.WithTimeout(ctx, endWithin)
+		_, err := p.Wait(ctx)
+		cancel()
+		if err != nil {
+			e.Reason = ErrSilent // it hung up, and lives
+		}
 	}
 	if errors.Is(e.Reason, ErrDied) {
 		e.Err = nil // "connection closed" is how we noticed, not why
