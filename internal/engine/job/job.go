@@ -12,7 +12,8 @@ import (
 type Slot struct {
 	mu      sync.Mutex
 	current *Job
-	free    chan struct{} // closed when current ends
+	urgent  int           // jobs that preempted and wait: nobody else gets the slot before them
+	changed chan struct{} // closed when either of those changes; nil while nobody waits
 }
 
 // Job is one operation under way.
@@ -46,33 +47,59 @@ func (b *Busy) Unwrap() error { return b.Err }
 
 // Begin waits until the slot is free and takes it. The job's context ends with ctx, or when it is preempted.
 func (s *Slot) Begin(ctx context.Context, name string) (*Job, error) {
-	for {
-		s.mu.Lock()
-		if s.current == nil {
-			j := &Job{Name: name, slot: s}
-			j.ctx, j.cancel = context.WithCancelCause(ctx)
-			s.current, s.free = j, make(chan struct{})
-			s.mu.Unlock()
-			return j, nil
-		}
-		holder, free := s.current.Name, s.free
-		s.mu.Unlock()
-		select {
-		case <-free:
-		case <-ctx.Done():
-			return nil, &Busy{Wanted: name, Holder: holder, Err: context.Cause(ctx)}
-		}
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.take(ctx, name, false)
 }
 
-// Preempt ends the context of the job that holds the slot, if any, then waits for the slot like Begin.
+// Preempt ends the context of the job that holds the slot, if any, and takes the slot before whoever waits for it: what
+// it is to end must not change hands once more.
 func (s *Slot) Preempt(ctx context.Context, name string) (*Job, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.current != nil {
 		s.current.cancel(&Preempted{By: name})
 	}
-	s.mu.Unlock()
-	return s.Begin(ctx, name)
+	s.urgent++
+	defer func() {
+		s.urgent--
+		s.tell()
+	}()
+	return s.take(ctx, name, true)
+}
+
+// take waits until the slot is free, and unless urgent until nobody urgent waits. The lock is held, except while waiting.
+func (s *Slot) take(ctx context.Context, name string, urgent bool) (*Job, error) {
+	for s.current != nil || !urgent && s.urgent > 0 {
+		holder := "something more urgent"
+		if s.current != nil {
+			holder = s.current.Name
+		}
+		if s.changed == nil {
+			s.changed = make(chan struct{})
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+			s.mu.Lock()
+		case <-ctx.Done():
+			s.mu.Lock()
+			return nil, &Busy{Wanted: name, Holder: holder, Err: context.Cause(ctx)}
+		}
+	}
+	j := &Job{Name: name, slot: s}
+	j.ctx, j.cancel = context.WithCancelCause(ctx)
+	s.current = j
+	return j, nil
+}
+
+// tell wakes who waits. The lock is held.
+func (s *Slot) tell() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // Current returns the name of the job that holds the slot, or "".
@@ -94,5 +121,5 @@ func (j *Job) End() {
 	j.slot.mu.Lock()
 	defer j.slot.mu.Unlock()
 	j.slot.current = nil
-	close(j.slot.free)
+	j.slot.tell()
 }

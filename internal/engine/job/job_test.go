@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -53,6 +54,58 @@ func TestWaitingEndsWithTheContextAndNamesTheHolder(t *testing.T) {
 	var busy *Busy
 	if !errors.As(err, &busy) || busy.Holder != "start" || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want a Busy that names start", err)
+	}
+}
+
+func TestPreemptComesBeforeWhoeverWaits(t *testing.T) {
+	var s Slot
+	held, err := s.Begin(t.Context(), "suspend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	run := func(j *Job, err error) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		order = append(order, j.Name)
+		mu.Unlock()
+		j.End()
+	}
+	waiting := func(urgent int) { // until all that were started wait
+		for {
+			s.mu.Lock()
+			ready := s.changed != nil && s.urgent == urgent
+			s.mu.Unlock()
+			if ready {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	for range 8 {
+		wg.Go(func() { run(s.Begin(t.Context(), "follow")) })
+	}
+	waiting(0)
+	wg.Go(func() { run(s.Preempt(t.Context(), "destroy")) })
+	waiting(1)
+	gone, cancel := context.WithCancel(t.Context())
+	wg.Go(func() {
+		if _, err := s.Preempt(gone, "impatient"); !errors.As(err, new(*Busy)) {
+			t.Errorf("who left got %v", err)
+		}
+	})
+	waiting(2)
+	cancel()
+	waiting(1)
+	held.End()
+	wg.Wait()
+	if len(order) != 9 || order[0] != "destroy" {
+		t.Errorf("order %v, want destroy first and then 8 others", order)
 	}
 }
 
