@@ -116,7 +116,7 @@ func (e *Engine) onChannel(_ context.Context, d *domain, run *running, ev qmp.Ev
 		ID   string `json:"id"`
 		Open bool   `json:"open"`
 	}
-	late := ev.Time.Before(run.lastReset) // see channels.reset
+	late := ev.Time.Before(run.resets.last) // see channels.reset
 	if json.Unmarshal(ev.Data, &data) != nil || late || !run.channels.set(data.ID, data.Open) {
 		return
 	}

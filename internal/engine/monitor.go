@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/qemu/qmp"
@@ -63,26 +62,8 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 	},
 }
 
-// resetsTogether is how long after a reset another one by the guest belongs to it: SeaBIOS, started by a reset that left
-// memory as it was, resets once more (30 ms later under emulation), and Linux may take several tries at once.
-const resetsTogether = time.Second
-
-// onReset is a guest that begins afresh, whoever asked for it, guest or host: libvirt tells of both.
-func (e *Engine) onReset(_ context.Context, d *domain, run *running, ev qmp.Event) {
-	var data struct {
-		Guest bool `json:"guest"`
-	}
-	_ = json.Unmarshal(ev.Data, &data)
-	run.channels.reset()
-	last := run.lastReset
-	run.lastReset = ev.Time
-	if !data.Guest || ev.Time.Sub(last) > resetsTogether {
-		e.publish(server.DomainReboot{Domain: d.view().ref})
-	}
-}
-
-// onShutdown is a guest that powered itself off, or was reset where a reboot is to end it. QEMU stays, stopped
-// (-no-shutdown), so this is found out as well by a daemon that was not there when it happened.
+// onShutdown is a guest that powered itself off. QEMU stays, stopped (-no-shutdown), so this is found out as well by a
+// daemon that was not there when it happened.
 func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp.Event) {
 	var data struct {
 		Guest  bool   `json:"guest"`
@@ -94,8 +75,6 @@ func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp
 	}
 	action := run.doc.OnPoweroff
 	switch {
-	case data.Reason == "guest-reset":
-		action = run.doc.OnReboot
 	case data.Reason == "guest-panic":
 		return // GUEST_PANICKED comes too, and decides
 	case run.rebooting.Load():
