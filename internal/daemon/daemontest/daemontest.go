@@ -108,6 +108,15 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
+// Programs is a folder with the built programs, for a test that runs them itself.
+func Programs(t testing.TB) string {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return programs()
+}
+
 // Daemon is a daemon of a test.
 type Daemon struct {
 	T    testing.TB

@@ -1,0 +1,9 @@
+package crashtest
+
+import (
+	"testing"
+
+	"taproom/internal/daemon/daemontest"
+)
+
+func TestMain(m *testing.M) { daemontest.Main(m) }
