@@ -24,6 +24,7 @@ type Options struct {
 // Result is what was seen.
 type Result struct {
 	Accelerator string        `json:"accelerator"`
+	NoKVM       string        `json:"no_kvm,omitempty"` // why it is not KVM
 	Guest       string        `json:"guest"`
 	Network     string        `json:"network"`
 	Address     string        `json:"address"`

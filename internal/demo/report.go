@@ -10,7 +10,12 @@ import (
 // WriteText prints the result for a person.
 func (r *Result) WriteText(w io.Writer) {
 	fmt.Fprintln(w)
-	fmt.Fprintf(w, "guest %s on network %s, accelerator %s\n", r.Guest, r.Network, r.Accelerator)
+	fmt.Fprintf(w, "guest %s on network %s\n", r.Guest, r.Network)
+	if r.NoKVM != "" {
+		fmt.Fprintf(w, "  accelerator     %s, without KVM: %s\n", r.Accelerator, r.NoKVM)
+	} else {
+		fmt.Fprintf(w, "  accelerator     %s\n", r.Accelerator)
+	}
 	fmt.Fprintf(w, "  address         %s (%s), by DHCP\n", r.Address, r.MAC)
 	fmt.Fprintf(w, "  host ↔ guest    %d KiB over TCP, every byte came back, %.0f Mbit/s\n", r.HostToGuest.TCPBytes>>10, r.HostToGuest.TCPMbits)
 	fmt.Fprintf(w, "  guest ↔ outside %d KiB over TCP at %.0f Mbit/s; UDP %d of %d packets back; seen outside as %s\n",

@@ -87,7 +87,7 @@ func (s *session) apply(ctx context.Context) error {
 			s.result.Accelerator = "KVM"
 			for _, n := range o.Notes {
 				if reason, ok := strings.CutPrefix(n, "runs without KVM: "); ok {
-					s.result.Accelerator = "TCG (" + reason + ")"
+					s.result.Accelerator, s.result.NoKVM = "TCG", reason
 				}
 			}
 		} else {
