@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers bench-ab setup-run setup-test clean
+.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -18,23 +18,27 @@ run: setup-run build ## install what is missing, build, run the two documents of
 test: setup-test build ## install what the tests need, run all of them
 	TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) ./...
 
-build: ## put the programs in bin/
+build: setup-build ## put the programs in bin/
 	mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(HOST_CMDS:%=./cmd/%)
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent
 
-check: setup-test lint ## what the repo promises of itself: layers, sizes, documentation, promises
+check: lint ## what the repo promises of itself: layers, sizes, documentation, promises
 	go test -C tools ./...
 	go run -C tools ./repocheck $(CURDIR)
 
-lint: setup-test ## the pinned formatter and linters
+fmt: setup-build ## format the Go code with the pinned formatter
+	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
+	build/gofumpt -w cmd examples internal tools
+
+lint: setup-build ## the pinned formatter and linters
 	go build -C tools -o $(CURDIR)/build/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
 	test -z "$$(build/gofumpt -l cmd examples internal tools)" || { build/gofumpt -d cmd examples internal tools | head -50; exit 1; }
 	build/golangci-lint run ./...
 	cd tools && ../build/golangci-lint run ./...
 
-race: setup-test build ## the tests again under the race detector
+race: setup-race setup-test build ## the tests again under the race detector
 	TAPROOM_BIN=$(CURDIR)/bin go test -race -timeout 40m ./...
 
 FUZZTIME ?= 20s
@@ -64,5 +68,5 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-run setup-test: setup-%:
+setup-build setup-run setup-test setup-race: setup-%:
 	tools/setup.sh $*

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# setup.sh run|test: installs from the distribution what is missing, and nothing else. Running it again changes nothing.
+# setup.sh build|run|test|race: installs from the distribution what is missing for it, and nothing else. Running it again
+# changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
 
-packages="qemu-system-x86 nftables iproute2 ca-certificates xz-utils git"
-if [ "${1:?run or test}" = test ]; then
-  packages="$packages qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc procps"
-fi
+run="qemu-system-x86 nftables iproute2 xz-utils"
+case ${1:-} in
+  build) packages="ca-certificates git" ;;
+  run) packages="ca-certificates git $run" ;;
+  test) packages="ca-certificates git $run qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc procps" ;;
+  race) packages="gcc libc6-dev" ;;
+  *) echo "usage: $0 build|run|test|race" >&2; exit 2 ;;
+esac
 
 missing=""
 for p in $packages; do
