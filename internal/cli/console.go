@@ -73,7 +73,7 @@ func (env *Env) attach(ctx context.Context, s io.ReadWriteCloser, name string) e
 			s.Close()
 		}
 	}()
-	var out io.Writer = env.Stdout
+	out := env.Stdout
 	if env.json {
 		out = outputLines{newEncoder(env.Stdout)}
 	}

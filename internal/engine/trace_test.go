@@ -14,8 +14,12 @@ func TestNeighbouringStagesOfOneNameAreOneSpan(t *testing.T) {
 	zero := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
 	got := spans(merged([]stage{
-		{"parse", at(10), at(11)}, {"links", at(11), at(12)}, {"links", at(12), at(15)}, {"exec", at(15), at(20)},
-		{"links", at(20), at(21)}, {"dhcp", at(21), at(19)},
+		{"parse", at(10), at(11)},
+		{"links", at(11), at(12)},
+		{"links", at(12), at(15)},
+		{"exec", at(15), at(20)},
+		{"links", at(20), at(21)},
+		{"dhcp", at(21), at(19)},
 	}))
 	want := []own.Span{
 		{Name: "parse", Start: 0, Took: 1000},

@@ -178,8 +178,13 @@ func TestPatternIsWrittenToTheNamedDiskAndNowhereElse(t *testing.T) {
 		t.Errorf("a disk that ends too early: %+v, %v", r, err)
 	}
 	for _, bad := range []wire.BlockTest{
-		{Name: "../dev/secret", Bytes: 1}, {Name: "secret", Bytes: 1}, {Name: "", Bytes: 1}, {Name: "..", Bytes: 1},
-		{Name: "vda", Bytes: 0}, {Name: "vda", Bytes: 1, Offset: -1}, {Name: "vda", Bytes: maxBlockTest + 1},
+		{Name: "../dev/secret", Bytes: 1},
+		{Name: "secret", Bytes: 1},
+		{Name: "", Bytes: 1},
+		{Name: "..", Bytes: 1},
+		{Name: "vda", Bytes: 0},
+		{Name: "vda", Bytes: 1, Offset: -1},
+		{Name: "vda", Bytes: maxBlockTest + 1},
 	} {
 		if _, err := d.write(bad); err == nil {
 			t.Errorf("%+v was written", bad)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -38,10 +39,10 @@ func TestLeaseBecomesAnAddressAndADefaultRoute(t *testing.T) {
 				t.Errorf("step %d: %v", i, err)
 			}
 		}
-		if err := r.removeAddress(link.Index, first); err != unix.EADDRNOTAVAIL {
+		if err := r.removeAddress(link.Index, first); !errors.Is(err, unix.EADDRNOTAVAIL) {
 			t.Errorf("removing what is not there: %v, want EADDRNOTAVAIL", err)
 		}
-		if err := r.up(9999, 0); err != unix.ENODEV {
+		if err := r.up(9999, 0); !errors.Is(err, unix.ENODEV) {
 			t.Errorf("a link that is not there: %v, want ENODEV", err)
 		}
 	})
