@@ -24,6 +24,7 @@ func promises(t *tree) []string {
 		}
 	}
 	makefile, _ := os.ReadFile(filepath.Join(t.root, "Makefile"))
+	members, _ := os.ReadFile(filepath.Join(t.root, "internal/bench/member.go"))
 	var out []string
 	holder := regexp.MustCompile("`(?:(Test\\w+|Benchmark\\w+)|make ([\\w-]+)[^`]*|taproom bench ([\\w-]+)[^`]*)`")
 	for _, row := range strings.Split(string(text), "\n") {
@@ -36,9 +37,9 @@ func promises(t *tree) []string {
 			case m[1] != "":
 				held = held || names[m[1]]
 			case m[2] != "":
-				held = held || strings.Contains("\n"+string(makefile), "\n"+m[2]+":")
+				held = held || makeTarget(string(makefile), "make "+m[2])
 			default:
-				held = true
+				held = held || strings.Contains(string(members), `{Name: "`+m[3]+`"`)
 			}
 		}
 		if !held {
@@ -72,9 +73,17 @@ func documents(t *tree) []string {
 				out = append(out, fmt.Sprintf("%s: no test runs: %s", name, command))
 			}
 		}
+		for _, m := range mention.FindAllStringSubmatch(string(text), -1) {
+			if !makeTarget(string(makefile), m[1]) {
+				out = append(out, fmt.Sprintf("%s: speaks of %s, and there is no such target", name, m[1]))
+			}
+		}
 	}
 	return out
 }
+
+// mention is one of the makefile's targets in a sentence.
+var mention = regexp.MustCompile("`(make [\\w-]+)[^`]*`")
 
 // commands are the lines of the shell blocks.
 func commands(text string) []string {

@@ -98,13 +98,15 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 		"promises that nothing holds": {
 			promises,
 			map[string]string{
-				"PROMISES.md":             "| what | how |\n| --- | --- |\n| a | `TestHeld` |\n| b | `TestGone` |\n| c | `make bench` |\n| d | `make nothing` |\n| e | `taproom bench start` |\n| f | trust |\n",
-				"Makefile":                "bench: build\n",
-				"internal/host/a_test.go": "package host\n\nfunc TestHeld() {}\n",
+				"PROMISES.md":              "| what | how |\n| --- | --- |\n| a | `TestHeld` |\n| b | `TestGone` |\n| c | `make bench` |\n| d | `make nothing` |\n| e | `taproom bench start` |\n| g | `taproom bench speed` |\n| f | trust |\n",
+				"Makefile":                 "bench: build\n",
+				"internal/bench/member.go": "package bench\n\nvar members = []Member{\n\t{Name: \"start\"},\n}\n",
+				"internal/host/a_test.go":  "package host\n\nfunc TestHeld() {}\n",
 			},
 			[]string{
 				"PROMISES.md: no test, benchmark or command holds: | b | `TestGone` |",
 				"PROMISES.md: no test, benchmark or command holds: | d | `make nothing` |",
+				"PROMISES.md: no test, benchmark or command holds: | g | `taproom bench speed` |",
 				"PROMISES.md: no test, benchmark or command holds: | f | trust |",
 			},
 		},
@@ -113,12 +115,12 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 			map[string]string{
 				"README.md":                          "```sh\nmake run\nbin/tap up  # start\n```\n\n```\nnot a command\n```\n",
 				"CONTRIBUTING.md":                    "```sh\nmake gone\nbin/tap u\n```\n",
-				"ARCHITECTURE.md":                    "",
+				"ARCHITECTURE.md":                    "As `make run` does, and `make nothing X=1`.\n",
 				"PROMISES.md":                        "",
 				"Makefile":                           ".PHONY: run\nrun: build\n",
 				"internal/cli/testdata/docs/a.txtar": "bin/tap up\n",
 			},
-			[]string{"CONTRIBUTING.md: no test runs: make gone", "CONTRIBUTING.md: no test runs: bin/tap u"},
+			[]string{"CONTRIBUTING.md: no test runs: make gone", "CONTRIBUTING.md: no test runs: bin/tap u", "ARCHITECTURE.md: speaks of make nothing, and there is no such target"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
