@@ -32,9 +32,18 @@ func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, 
 		return nil, err
 	}
 	if err := e.complete(ctx, doc); err != nil { // a request may carry several documents
-		return nil, fmt.Errorf("domain '%s': %w", doc.Name, err)
+		return nil, about("domain", doc.Name, err)
 	}
 	return doc, nil
+}
+
+// about says whose document an error is about, unless the name is what is wrong.
+func about(kind, name string, err error) error {
+	var invalid *spec.InvalidError
+	if err == nil || errors.As(err, &invalid) && invalid.Element == "name" {
+		return err
+	}
+	return fmt.Errorf("%s '%s': %w", kind, name, err)
 }
 
 // complete checks a document and fills in what it leaves open. What it says does not name the domain.

@@ -27,7 +27,7 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 		return nil, documentError(err)
 	}
 	if err := doc.Validate(); err != nil {
-		return nil, documentError(err)
+		return nil, about("network", doc.Name, documentError(err))
 	}
 	old, known := e.networks.named(doc.Name)
 	if doc.UUID == nil {

@@ -80,7 +80,7 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 		return err
 	}
 	if err := doc.Validate(); err != nil {
-		return documentError(err)
+		return about("network", doc.Name, documentError(err))
 	}
 	return nil
 }

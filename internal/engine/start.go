@@ -188,7 +188,7 @@ func (s *starting) compile() error {
 		return err
 	}
 	if s.compiled, err = guest.Compile(s.doc, s.running.rt); err != nil {
-		return documentError(err)
+		return about("domain", s.d.label, documentError(err))
 	}
 	s.running.compiled, r.Tainted = s.compiled, s.compiled.Taints
 	return e.saveRecord(s.running)
@@ -369,7 +369,7 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	}
 	compiled, err := guest.Compile(doc, rt)
 	if err != nil {
-		return nil, documentError(err)
+		return nil, about("domain", doc.Name, documentError(err))
 	}
 	want := state.State{Ports: portState(rec)}
 	plan, err := planFor(ctx, e.env(), want, want.Scope())

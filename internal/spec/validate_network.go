@@ -61,6 +61,9 @@ func (n *Network) checkIPs() error {
 		if a := subnet.Addr(); a.IsMulticast() || a.IsUnspecified() || a.IsLoopback() || subnet.Bits() == 0 {
 			return invalid("ip", "%s cannot be the address of a bridge", subnet)
 		}
+		if err := usable(subnet); err != nil {
+			return err
+		}
 		for j := range i {
 			if other, err := n.IPs[j].Subnet(); err == nil && other.Overlaps(subnet) {
 				return invalid("ip", "%s overlaps with %s", subnet, other)
@@ -76,6 +79,20 @@ func (n *Network) checkIPs() error {
 		if err := ip.DHCP.check(subnet); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// usable: the first and last address of a subnet mean the subnet itself and all in it, so no bridge can have them.
+func usable(subnet netip.Prefix) error {
+	a := subnet.Addr()
+	switch {
+	case subnet.Bits() >= 31:
+		return nil
+	case a == subnet.Masked().Addr():
+		return invalid("ip", "%s is the address of the subnet itself", subnet)
+	case !subnet.Contains(a.Next()):
+		return invalid("ip", "%s is the broadcast address of the subnet", subnet)
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -166,7 +168,7 @@ func Prepare(t testing.TB) *Daemon {
 		t.Fatal(err)
 	}
 	ns := hosttest.NewNS(t)
-	root, err := os.MkdirTemp("", "tr-") // short: unix sockets have 107 bytes
+	root, err := newRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,18 +180,37 @@ func Prepare(t testing.TB) *Daemon {
 	return d
 }
 
+// newRoot makes a folder whose name is short, since unix sockets have 107 bytes, and always of the same length, since some
+// clients print tables as wide as what is in them.
+func newRoot() (string, error) {
+	for {
+		root := filepath.Join(os.TempDir(), fmt.Sprintf("tr-%09d", rand.Uint32N(1e9)))
+		if err := os.Mkdir(root, 0o700); !errors.Is(err, fs.ErrExist) {
+			return root, err
+		}
+	}
+}
+
 // Start starts the daemon below its root and waits until it serves, or has ended (the error says what it said).
 func (d *Daemon) Start(o ...Option) error {
+	serves, err := d.Launch(o...)
+	if err != nil {
+		return err
+	}
+	return serves()
+}
+
+// Launch starts the daemon; serves, which must be called, waits as Start does.
+func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	notify := filepath.Join(d.Root, "notify")
 	_ = os.Remove(notify)
 	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer ready.Close()
 	// Before the daemon runs: its end sets another deadline.
 	if err := ready.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
-		return err
+		return nil, errors.Join(err, ready.Close())
 	}
 	d.said, d.done = &lockedBuffer{}, make(chan struct{})
 	d.cmd = exec.Command("/proc/self/exe")
@@ -199,27 +220,31 @@ func (d *Daemon) Start(o ...Option) error {
 		f(d.cmd)
 	}
 	if err := d.NS.Start(d.cmd); err != nil {
-		return err
+		return nil, errors.Join(err, ready.Close())
 	}
-	heard := make(chan error, 1)
-	go func() {
-		_, err := ready.Read(make([]byte, 256))
-		heard <- err
-	}()
 	go func() {
 		d.err = d.cmd.Wait()
 		close(d.done)
-		_ = ready.SetReadDeadline(time.Unix(1, 0))
+		_ = ready.SetReadDeadline(time.Unix(1, 0)) // closed when it served
 	}()
-	if err := <-heard; err != nil {
-		select {
-		case <-d.done:
-			return fmt.Errorf("the daemon ended before it served (%w): %s", d.err, d.said)
-		default:
-			return fmt.Errorf("wait for the daemon: %w: %s", err, d.said)
+	return func() error {
+		defer ready.Close()
+		if _, err := ready.Read(make([]byte, 256)); err != nil {
+			select {
+			case <-d.done:
+				return fmt.Errorf("the daemon ended before it served (%w): %s", d.err, d.said)
+			default:
+				return fmt.Errorf("wait for the daemon: %w: %s", err, d.said)
+			}
 		}
-	}
-	return nil
+		return nil
+	}, nil
+}
+
+// KillIn ends the daemon that runs now as a crash does, after a while. It is not waited for; see Ended.
+func (d *Daemon) KillIn(after time.Duration) {
+	p := d.cmd.Process
+	time.AfterFunc(after, func() { _ = p.Kill() })
 }
 
 // Client opens a connection to the daemon; it is closed when the test ends.

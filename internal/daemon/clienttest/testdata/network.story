@@ -188,7 +188,7 @@ error: Operation not supported: dns-host of network 'lab' cannot be updated in p
 [exit 1]
 $ net-update lab add ip-dhcp-range range.xml --live
 error: Failed to update network lab
-error: XML error: invalid ip/dhcp/range: 192.168.123.2 is outside 192.168.122.0/24
+error: XML error: network 'lab': invalid ip/dhcp/range: 192.168.123.2 is outside 192.168.122.0/24
 
 [exit 1]
 % restart
@@ -325,7 +325,7 @@ Network bare has been undefined
 [exit 0]
 $ net-define taken.xml
 error: Failed to define network from taken.xml
-error: XML error: invalid ip: malformed address "192.168.300.1"
+error: XML error: network 'taken': invalid ip: malformed address "192.168.300.1"
 
 [exit 1]
 $ net-define name.xml

@@ -202,27 +202,27 @@ Domain 'guest' has been undefined
 [exit 0]
 $ define hostdev.xml
 error: Failed to define domain from hostdev.xml
-error: unsupported configuration: devices/hostdev is not supported: host devices are not passed through yet
+error: unsupported configuration: domain 'hostdev': devices/hostdev is not supported: host devices are not passed through yet
 
 [exit 1]
 $ define tpm.xml
 error: Failed to define domain from tpm.xml
-error: unsupported configuration: devices/tpm is not supported: TPMs are not implemented yet
+error: unsupported configuration: domain 'tpm': devices/tpm is not supported: TPMs are not implemented yet
 
 [exit 1]
 $ define machine.xml
 error: Failed to define domain from machine.xml
-error: unsupported configuration: os/type is not supported: emulator /usr/bin/qemu-system-x86_64 has no machine "pc-i440fx-99.0"
+error: unsupported configuration: domain 'machine': os/type is not supported: emulator /usr/bin/qemu-system-x86_64 has no machine "pc-i440fx-99.0"
 
 [exit 1]
 $ define kvm.xml
 error: Failed to define domain from kvm.xml
-error: unsupported configuration: @type is not supported: "xen" is not implemented; use qemu or kvm
+error: unsupported configuration: domain 'xen': @type is not supported: "xen" is not implemented; use qemu or kvm
 
 [exit 1]
 $ net-define dnsmasq.xml
 error: Failed to define network from dnsmasq.xml
-error: unsupported configuration: dnsmasq:options is not supported: of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented
+error: unsupported configuration: network 'options': dnsmasq:options is not supported: of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented
 
 [exit 1]
 $ define /nowhere.xml
