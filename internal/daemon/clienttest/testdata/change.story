@@ -70,7 +70,7 @@ Disk attached successfully
 [exit 0]
 $ domblklist guest
  Target   Source
----------------------------------------------
+--------------------------------------------
  vda      ROOT/work/disk.img
  vdb      ROOT/work/disk3.img
  vdc      ROOT/work/disk2.img
