@@ -35,7 +35,7 @@ func Main(ctx context.Context, env *Env, args []string) int {
 		return ExitOK
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted; what was under way may go on in the daemon (taproom ls)")
+		err = errors.New("interrupted")
 	}
 	code := ExitFailed
 	var usage *usageError

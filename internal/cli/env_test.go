@@ -87,7 +87,7 @@ func TestWhatIsUnderWayEndsWithTheInterrupt(t *testing.T) {
 	var out, errs bytes.Buffer
 	env := &cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
 	code := cli.Main(ctx, env, []string{"--root", t.TempDir(), "ls"})
-	const want = "taproom: interrupted; what was under way may go on in the daemon (taproom ls)\n"
+	const want = "taproom: interrupted\n"
 	if code != cli.ExitFailed || out.String() != "" || errs.String() != want {
 		t.Errorf("code %d, output %q, errors %q, want %q", code, out.String(), errs.String(), want)
 	}

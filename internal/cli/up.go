@@ -70,6 +70,9 @@ func runApply(c *cobra.Command, env *Env, r own.ApplyRequest, names []string) er
 	r.Documents = docs
 	return env.with(c.Context(), func(d *client.Client) error {
 		result, err := d.Apply(c.Context(), r)
+		if c.Context().Err() != nil {
+			return errors.New("interrupted; what was under way goes on in the daemon: taproom ls")
+		}
 		if err != nil {
 			return err
 		}
