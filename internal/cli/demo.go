@@ -56,6 +56,9 @@ func newDemo(env *Env) *cobra.Command {
 		if sandbox.Inside() {
 			return env.runDemo(c.Context(), o)
 		}
+		if err := sandbox.Allowed(); err != nil {
+			return err
+		}
 		if err := demo.Prepare(c.Context(), o); err != nil {
 			return err
 		}

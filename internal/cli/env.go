@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -15,6 +16,8 @@ type Env struct {
 	// OutTerminal and ErrTerminal say which of them are terminals: only those get progress, and colours where Colour says.
 	OutTerminal, ErrTerminal bool
 	Colour                   bool
+	// Patience is how long a daemon that does not answer yet is waited for.
+	Patience time.Duration
 
 	root string
 	json bool
@@ -28,6 +31,7 @@ func NewEnv() *Env {
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())) && !dumb,
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())) && !dumb,
 		Colour:      os.Getenv("NO_COLOR") == "",
+		Patience:    startWithin,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"taproom/internal/appliance"
 	"taproom/internal/cli"
@@ -97,12 +98,11 @@ func TestCommandWaitsForADaemonThatWasJustStarted(t *testing.T) {
 	t.Parallel()
 	d := daemontest.Prepare(t)
 	done := make(chan said, 1)
-	go func() { done <- run(t, nil, "--root", d.Root, "ls", "--json") }()
+	go func() { done <- run(t, func(e *cli.Env) { e.Patience = time.Minute }, "--root", d.Root, "ls") }()
 	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}
-	got := <-done
-	if got.code != cli.ExitOK {
+	if got := <-done; got.code != cli.ExitOK {
 		t.Errorf("code %d, errors %q", got.code, got.err)
 	}
 }

@@ -19,10 +19,18 @@ const marker = "TAPROOM_SANDBOX"
 // Inside reports whether this process runs inside a sandbox.
 func Inside() bool { return os.Getenv(marker) != "" }
 
+// Allowed says why this process may not make a sandbox, if so.
+func Allowed() error {
+	if os.Geteuid() != 0 {
+		return errors.New("a network namespace of its own needs root; run this as root")
+	}
+	return nil
+}
+
 // Enter runs this program again with the same arguments, inside, and returns its exit code. It needs root.
 func Enter(ctx context.Context) (int, error) {
-	if os.Geteuid() != 0 {
-		return 0, errors.New("a network namespace of its own needs root; run this as root")
+	if err := Allowed(); err != nil {
+		return 0, err
 	}
 	self, err := os.Executable()
 	if err != nil {
