@@ -20,6 +20,7 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 			if handle := guestEvents[ev.Name]; handle != nil {
 				handle(e, ctx, d, run, ev)
 			}
+			run.expected.seen(ev.Name)
 		case <-ctx.Done():
 			return
 		}
@@ -90,9 +91,6 @@ func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp
 	e.afterEnd(ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
 }
 
-// actionRestart is what a document calls booting a guest again that ended.
-const actionRestart = "restart"
-
 func shutdownDetail(guest bool) int32 {
 	if guest {
 		return server.EventShutdownGuest
@@ -130,31 +128,6 @@ func (e *Engine) afterEnd(ctx context.Context, d *domain, run *running, action s
 			e.log.Error("domain ended and what should follow failed", "domain", d.label, "action", action, "error", err)
 		}
 	})
-}
-
-// restart boots a guest that ended again, in the QEMU it has.
-func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
-	reason := int32(server.RunningBooted)
-	if d.view().ref.State == server.DomainCrashed {
-		reason = server.RunningCrashed
-	}
-	err := run.command(func() error {
-		return run.mon.ExecuteBatch(ctx, []qmp.Command{{Name: "system_reset"}, {Name: "cont"}})
-	})
-	run.settling.Store(false)
-	if err != nil {
-		return monitorError(d, "restart", err)
-	}
-	changed := false
-	v := d.update(func(v *view) {
-		changed = v.ref.State != server.DomainRunning
-		v.ref.State, v.ref.Reason = server.DomainRunning, reason
-	})
-	if changed {
-		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
-	}
-	run.rebooting.Store(false)
-	return e.remember(d, run)
 }
 
 // onWatchdog passes on that a guest's watchdog fired.

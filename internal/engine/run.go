@@ -31,7 +31,8 @@ type running struct {
 	settling   atomic.Bool  // a start or a stop is under way: what QEMU tells meanwhile is no news
 	commanding atomic.Bool  // the daemon is telling its processors what to do
 	commanded  atomic.Int64 // when it last did, in microseconds
-	resets     resets       // the watching goroutine's alone
+	expected   expected
+	resets     resets // the watching goroutine's alone
 	agent      chan struct{}
 	channels   channels
 	consoles   consoles
