@@ -121,7 +121,7 @@ func (e *Engine) redefine(d *domain, doc *spec.Domain) (server.Domain, error) {
 func (e *Engine) keep(d *domain, def *defined) error {
 	err := e.definitions.Put(store.Item[definition]{Key: d.uuid.String(), Head: def.head, Doc: def.xml})
 	if err != nil {
-		return virterr.New(virterr.SystemError, "cannot save the definition of domain '%s': %w", d.label, err)
+		return virterr.New(virterr.SystemError, "cannot save the definition of domain '%s': %w%s", d.label, err, remedy(err))
 	}
 	return nil
 }

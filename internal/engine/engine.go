@@ -59,6 +59,7 @@ type Engine struct {
 
 	cgroup  string // where guests' cgroups hang
 	problem problems
+	left    leftovers
 	work    sync.WaitGroup // goroutines that belong to the engine
 	ctx     context.Context
 	cancel  context.CancelFunc

@@ -132,7 +132,7 @@ func (e *Engine) redefineNetwork(n *network, doc *spec.Network) (server.Network,
 func (e *Engine) keepNetwork(n *network, def *defined) error {
 	err := e.netDefs.Put(store.Item[definition]{Key: n.uuid.String(), Head: def.head, Doc: def.xml})
 	if err != nil {
-		return virterr.New(virterr.SystemError, "cannot save the definition of network '%s': %w", n.label, err)
+		return virterr.New(virterr.SystemError, "cannot save the definition of network '%s': %w%s", n.label, err, remedy(err))
 	}
 	return nil
 }

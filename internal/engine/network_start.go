@@ -74,7 +74,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	defer e.idle.RUnlock()
 	trace := job.NewTrace()
 	if err := e.bring(ctx, n, doc, trace); err != nil {
-		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
+		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w%s", n.label, err, remedy(err))
 	}
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.Bridge.Name, trace
@@ -153,7 +153,7 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
 	if err := e.take(context.WithoutCancel(j.Context()), n, v.live); err != nil {
-		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w", n.label, err)
+		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w%s", n.label, err, remedy(err))
 	}
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStopped})
@@ -228,7 +228,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
 	if err := e.change(ctx, n, v.live, doc); err != nil {
-		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w", n.label, err)
+		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w%s", n.label, err, remedy(err))
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })
 	return nil

@@ -23,6 +23,13 @@ func (p *problems) add(log *slog.Logger, what string) {
 	}
 }
 
+// solved takes back what was added.
+func (p *problems) solved(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = slices.DeleteFunc(slices.Clone(p.list), func(s string) bool { return s == what })
+}
+
 func (p *problems) damaged(log *slog.Logger, files []*store.Damaged) {
 	for _, f := range files {
 		p.add(log, f.Error())

@@ -80,12 +80,13 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if err := e.acceleratorOf(doc); err != nil {
 		return server.Domain{}, err
 	}
+	if err := e.nothingLeft(ctx, d.uuid); err != nil {
+		return server.Domain{}, e.startError(d, err)
+	}
 	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
-		if uerr := s.undo(back); uerr != nil {
-			e.problem.add(e.log, "domain '"+d.label+"': a failed start left something behind: "+uerr.Error())
-		}
+		s.undo(back)
 		return server.Domain{}, e.startError(d, err)
 	}
 	return e.publishStart(d, s), nil
@@ -124,6 +125,7 @@ type starting struct {
 	paused   bool
 	running  *running
 	compiled *guest.Compiled
+	recorded bool
 	files    map[string]*os.File // what QEMU inherits; closed here when it has
 	env      *state.Env          // the taps
 }
@@ -191,7 +193,11 @@ func (s *starting) compile() error {
 		return about("domain", s.d.label, documentError(err))
 	}
 	s.running.compiled, r.Tainted = s.compiled, s.compiled.Taints
-	return e.saveRecord(s.running)
+	if err := e.saveRecord(s.running); err != nil {
+		return err
+	}
+	s.recorded = true
+	return nil
 }
 
 // saveRecord writes the record with the document it runs from.
@@ -339,13 +345,17 @@ func (s *starting) closeFiles() {
 	}
 }
 
-// undo takes back whatever a failed start made.
-func (s *starting) undo(ctx context.Context) error {
-	if s.running == nil {
-		return nil
+// undo takes back whatever a failed start made. What cannot be taken back now stays a problem until it can.
+func (s *starting) undo(ctx context.Context) {
+	switch {
+	case s.running == nil:
+		return
+	case !s.recorded: // nothing was made yet
+		s.e.releaseNames(s.running.rec)
+		return
 	}
 	s.running.letGo()
-	return s.e.release(ctx, s.d, s.running.rec)
+	_ = s.e.clearAway(ctx, s.d, s.running.rec)
 }
 
 // planStart is what starting a document would do, as commands.

@@ -45,7 +45,7 @@ func (e *Engine) startError(d *domain, err error) error {
 	case errors.Is(err, state.ErrForeign), errors.Is(err, host.ErrTaken), errors.Is(err, alloc.ErrExhausted):
 		return cannot(virterr.OperationFailed, err, "")
 	case errors.As(err, &errno):
-		return cannot(virterr.SystemError, err, "")
+		return cannot(virterr.SystemError, err, remedy(err))
 	}
 	return cannot(virterr.InternalError, err, "")
 }

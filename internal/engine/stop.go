@@ -71,7 +71,7 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
 	run.letGo()
-	err := e.release(ctx, d, run.rec)
+	err := e.clearAway(ctx, d, run.rec)
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})
@@ -80,7 +80,6 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 	}
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStopped, Detail: detail})
 	if err != nil {
-		e.problem.add(e.log, "domain '"+d.label+"' ended and left something behind: "+err.Error())
 		return virterr.New(virterr.OperationFailed, "domain '%s' ended, but removing what was made for it failed: %w", d.label, err)
 	}
 	return nil

@@ -125,9 +125,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	status, err := e.adopt(ctx, d, run)
 	if err != nil || status == statusGone || status == statusPrelaunch && run.rec.Phase == phaseStarting {
 		run.letGo()
-		if rerr := e.release(ctx, d, i.Head); rerr != nil {
-			return nil, errors.Join(err, rerr)
-		}
+		_ = e.clearAway(ctx, d, i.Head) // stays a problem until it can be
 		e.letGoOf(d)
 		if run.rec.Phase == phaseRunning {
 			d.update(func(v *view) { v.ref.Reason = server.ShutoffCrashed })
