@@ -15,7 +15,26 @@ import (
 	"taproom/internal/version"
 )
 
+const help = `Run KVM guests and their networks, and serve libvirt's clients until SIGTERM or SIGINT.
+
+It serves libvirt's sockets in /run/libvirt, keeps what is defined in /var/lib/taproom, and takes over what runs from the
+daemon before it. Guests and networks stay when it ends. /etc/taproom/taproomd.toml may hold settings; a wrong name in it
+is refused. It does not go into the background.
+
+  taproomd --root /tmp/tap
+
+Exit codes: 0 it ended as it was asked to, 1 it failed, 2 the command line is wrong.
+
+Usage: taproomd [flags]
+
+Flags:
+`
+
 func main() {
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), help)
+		flag.PrintDefaults()
+	}
 	root := flag.String("root", "", "keep everything below this `folder` instead of /etc, /var and /run")
 	verbose := flag.Bool("verbose", false, "log what is done, not only what goes wrong")
 	show := flag.Bool("version", false, "print the version and end")

@@ -51,6 +51,7 @@ func TestCommandsInTheDocumentsWork(t *testing.T) {
 			e.Setenv("ROOT", root)
 			return nil
 		}
+		p.Cmds = map[string]func(*testscript.TestScript, bool, []string){"fails": fails}
 		testscript.Run(t, p)
 	})
 }
