@@ -223,10 +223,9 @@ func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResul
 	if a.request.DryRun {
 		return a.planStop(d), nil
 	}
-	if d.view().run != nil {
-		if err := a.DestroyDomain(ctx, d.uuid, 0); err != nil && !virterrIs(err, virterr.OperationInvalid) {
-			return nil, err
-		}
+	// Whether it runs is asked by the one who holds its slot: a start may be under way.
+	if err := a.DestroyDomain(ctx, d.uuid, 0); err != nil && !virterrIs(err, virterr.OperationInvalid, virterr.NoDomain) {
+		return nil, err
 	}
 	if d.view().def == nil {
 		return nil, nil
@@ -234,8 +233,8 @@ func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResul
 	return nil, a.UndefineDomain(ctx, d.uuid, 0)
 }
 
-// virterrIs reports whether err carries the code: the domain may have ended by itself just before.
-func virterrIs(err error, code virterr.Code) bool { return virterr.CodeOf(err) == code }
+// virterrIs reports whether err carries one of the codes: what is to go may have gone, or ended, by itself.
+func virterrIs(err error, codes ...virterr.Code) bool { return slices.Contains(codes, virterr.CodeOf(err)) }
 
 // applyNetwork makes a network exist as the document says, and be active.
 func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
@@ -276,17 +275,14 @@ func (a applying) removeNetwork(ctx context.Context, t target, o *own.ObjectResu
 		return nil, nil
 	}
 	o.UUID, o.Action = n.uuid.String(), "removed"
-	v := n.view()
 	if a.request.DryRun {
-		if v.live == nil {
-			return nil, nil
+		if v := n.view(); v.live != nil {
+			return a.planNetwork(ctx, v.live, false)
 		}
-		return a.planNetwork(ctx, v.live, false)
+		return nil, nil
 	}
-	if v.live != nil {
-		if err := a.DestroyNetwork(ctx, n.uuid); err != nil && !virterrIs(err, virterr.OperationInvalid) {
-			return nil, err
-		}
+	if err := a.DestroyNetwork(ctx, n.uuid); err != nil && !virterrIs(err, virterr.OperationInvalid, virterr.NoNetwork) {
+		return nil, err
 	}
 	if n.view().def == nil {
 		return nil, nil
