@@ -27,7 +27,7 @@ const (
 // verify holds a daemon that serves against what its clients know, and the machine against what the daemon lists. What
 // is still under way (a QEMU that was asked to end) may finish first; the daemon tells by an event.
 func (w *world) verify(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {
@@ -51,11 +51,12 @@ func (w *world) verify(c *client.Client) error {
 				return errBroken
 			}
 		case <-deadline:
-			return fmt.Errorf("after the restart:\n  %s\nthe daemon said:\n%s", strings.Join(wrong, "\n  "), w.Said())
+			return fmt.Errorf("it does not hold that all is as it should be:\n  %s\nthe daemon said:\n%s", strings.Join(wrong, "\n  "), w.Said())
 		}
 	}
 }
 
+// broken makes an error of the connection what it is.
 func (w *world) broken(err error) error {
 	if err == nil {
 		return nil
@@ -351,7 +352,7 @@ func (w *world) rules(seen map[string]sight) []string {
 // again makes everything run, and then removes everything: whatever happened before, nothing is in the way and nothing
 // stays.
 func (w *world) again(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var docs []own.Document
 	for _, o := range w.objects {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
@@ -50,6 +52,46 @@ func (w *world) disk(n int, content []byte) string {
 	return path
 }
 
+// wipe makes the namespace and the root as they were when the daemon had never run, but for the disks.
+func (w *world) wipe() error {
+	for _, dir := range []string{"etc", "run", "var"} {
+		if err := os.RemoveAll(filepath.Join(w.Root, dir)); err != nil {
+			return err
+		}
+	}
+	return w.k.SetSysctl("net/ipv4/ip_forward", "0")
+}
+
+// serve starts a daemon that nobody kills until f is done.
+func (w *world) serve(f func(*client.Client) error) error {
+	if err := w.Start(); err != nil {
+		return err
+	}
+	defer w.Kill()
+	c, err := w.Dial()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(c)
+}
+
+// endQEMU ends the QEMU of a guest while no daemon is there.
+func (w *world) endQEMU(o *object) error {
+	p, err := w.k.OpenPID(o.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := w.k.Signal(p, unix.SIGKILL); err != nil {
+		return err
+	}
+	o.active, o.pid = no, 0
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return p.Wait(ctx)
+}
+
 // step is one request, and what is known once it is answered.
 type step struct {
 	name string
@@ -60,7 +102,7 @@ type step struct {
 
 // do makes a request and keeps the books of what is known meanwhile and afterwards. A refusal is returned as it is.
 func (w *world) do(c *client.Client, s step) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	before := s.of.belief
 	s.of.belief = between(before, s.then)

@@ -67,13 +67,19 @@ func (d *Daemon) processes() []string {
 // Processes are those that name the daemon's root in their command line, the daemon itself excepted.
 func (d *Daemon) Processes() []int {
 	var pids []int
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(b), d.Root+"/") {
+	f, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1) // not a glob: that would list what is in each of them
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || d.cmd != nil && pid == d.cmd.Process.Pid {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && (d.cmd == nil || pid != d.cmd.Process.Pid) {
+		b, err := os.ReadFile("/proc/" + name + "/cmdline")
+		if err == nil && strings.Contains(string(b), d.Root+"/") {
 			pids = append(pids, pid)
 		}
 	}
