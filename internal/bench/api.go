@@ -36,13 +36,13 @@ func runAPI(ctx context.Context, o Options) (r *Report, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, d.close()) }()
+		defer func() { err = errors.Join(err, d.close(ctx)) }()
 		sides = append(sides, &apiSide{side: d, prefix: build.prefix, domains: o.Domains})
 	}
 	peer, skip := startLibvirt(ctx, o.Peers)
 	if peer != nil {
 		defer func() { err = errors.Join(err, peer.close()) }()
-		sides = append(sides, &apiSide{side: peer, prefix: "peer.libvirt.", domains: o.Domains})
+		sides = append(sides, &apiSide{side: peer, prefix: "peer.libvirt.", optional: true, domains: o.Domains})
 	}
 	for _, s := range sides {
 		if err := s.define(ctx); err != nil {
@@ -72,7 +72,9 @@ func alternating(sides []*apiSide, contenders func(*apiSide) []Contender) []Cont
 	var out []Contender
 	for i := range contenders(sides[0]) {
 		for _, s := range sides {
-			out = append(out, contenders(s)[i])
+			c := contenders(s)[i]
+			c.Optional = c.Optional || s.optional
+			out = append(out, c)
 		}
 	}
 	return out
@@ -81,9 +83,10 @@ func alternating(sides []*apiSide, contenders func(*apiSide) []Contender) []Cont
 // apiSide is a daemon and the questions to it.
 type apiSide struct {
 	side
-	prefix  string // of figures
-	domains int
-	raw     *wire // nil until it is needed
+	prefix   string // of figures
+	optional bool   // a peer
+	domains  int
+	raw      *wire // nil until it is needed
 }
 
 func (s *apiSide) define(ctx context.Context) error {
@@ -115,9 +118,9 @@ func (s *apiSide) calls() []Contender {
 	list := "list." + strconv.Itoa(s.domains)
 	return []Contender{
 		{Name: s.prefix + list, Unit: "us", Run: s.list},
-		{Name: s.prefix + list + ".python", Unit: "us", Run: s.python},
+		{Name: s.prefix + list + ".python", Unit: "us", Run: s.python, Optional: true},
 		{Name: s.prefix + "info", Unit: "1/s", Run: s.info},
-		{Name: s.prefix + "info.running", Unit: "1/s", Run: s.infoRunning},
+		{Name: s.prefix + "info.running", Unit: "1/s", Run: s.infoRunning, Optional: true},
 		{Name: s.prefix + "rss." + strconv.Itoa(s.domains), Unit: "MB", Run: s.resident},
 	}
 }

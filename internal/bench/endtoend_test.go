@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,19 +19,29 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/bench"
+	"taproom/internal/engine"
+	"taproom/internal/host"
 )
 
-// programs is a folder of built ones: that of `make test`, or a new one.
-func programs(t *testing.T) string {
-	t.Helper()
+// built is a folder of built programs: that of `make test`, or one that this makes.
+var built = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("TAPROOM_BIN"); dir != "" {
-		return dir
+		return dir, nil
 	}
-	dir := t.TempDir()
-	c := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "taproom/cmd/taproom", "taproom/cmd/taproomd", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet")
+	dir := filepath.Join(os.TempDir(), "taproom-test-bench")
+	c := exec.Command("go", "build", "-o", dir+"/", "taproom/cmd/taproom", "taproom/cmd/taproomd", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("build the programs: %v\n%s", err, out)
+		return "", fmt.Errorf("build the programs: %w: %s", err, out)
+	}
+	return dir, nil
+})
+
+func programs(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -170,28 +183,86 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedMeasurementLeavesNothing(t *testing.T) {
-	t.Parallel()
-	c := newCommand(t, programs(t), "bench", "start", "--rounds", "100000")
+// underWay starts a measurement and returns when a guest has been started, with the folder of the daemon.
+func underWay(t *testing.T) (c *command, root string) {
+	t.Helper()
+	c = newCommand(t, programs(t), "bench", "start", "--rounds", "100000")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for running := false; !running; { // until a guest has been started
+	const log = "/var/lib/taproom/log/bench.log"
+	for {
+		logs, err := filepath.Glob(filepath.Join(c.temp, "*"+log))
+		if err == nil && len(logs) > 0 {
+			return c, strings.TrimSuffix(logs[0], log)
+		}
 		select {
-		case <-tick.C:
-			logs, err := filepath.Glob(filepath.Join(c.temp, "*/var/lib/taproom/log/bench.log"))
-			running = err != nil || len(logs) > 0
+		case <-tick.C: // another program's file
 		case <-t.Context().Done():
 			t.Fatal("no guest was started")
 		}
 	}
+}
+
+func TestAnInterruptedMeasurementLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c, root := underWay(t)
 	if err := unix.Kill(-c.Process.Pid, unix.SIGINT); err != nil { // as a terminal does
 		t.Fatal(err)
 	}
 	if code := c.finish(t); code != 1 || !strings.Contains(c.stderr.String(), "interrupted") {
 		t.Errorf("exit code %d, said %q; want 1 and that it was interrupted", code, c.stderr.String())
 	}
+	noGuests(t, root)
+}
+
+func TestADaemonThatDiesFailsTheMeasurementAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c, root := underWay(t)
+	if err := unix.Kill(daemonBelow(t, root), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.finish(t); code != 1 || !strings.Contains(c.stderr.String(), "signal: killed") {
+		t.Errorf("exit code %d, said %q; want 1 and how the daemon ended", code, c.stderr.String())
+	}
+	noGuests(t, root)
+}
+
+// noGuests complains of what is left of the cgroups of a daemon's guests, which last as long as a guest does.
+func noGuests(t *testing.T, root string) {
+	t.Helper()
+	k := host.New(host.Options{})
+	defer k.Close()
+	cgroups, err := k.CgroupRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slice := filepath.Join(cgroups, engine.NewIdentity(root).Slice)
+	if _, err := os.Stat(slice); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its guests' cgroup %s is there: %v", slice, err)
+	}
+}
+
+// daemonBelow finds the daemon that was started with the root.
+func daemonBelow(t *testing.T, root string) int {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range lines {
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(b, []byte("taproomd\x00--root\x00"+root+"\x00")) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatalf("no daemon below %s", root)
+	return 0
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"taproom/internal/api/client"
 	"taproom/internal/engine"
+	"taproom/internal/host"
 	"taproom/internal/sandbox"
 )
 
@@ -38,7 +40,7 @@ func startOwn(ctx context.Context, programs string) (*ownDaemon, error) {
 		return nil, err
 	}
 	if err := o.connect(ctx); err != nil {
-		return nil, errors.Join(err, o.close())
+		return nil, errors.Join(err, o.close(ctx))
 	}
 	return o, nil
 }
@@ -73,5 +75,24 @@ func (o *ownDaemon) start(ctx context.Context) error {
 	return o.connect(ctx)
 }
 
-// close ends the daemon and removes its folder. Stop what it runs before.
-func (o *ownDaemon) close() error { return errors.Join(o.stop(), o.daemon.Remove()) }
+// endWithin is how long the kernel may take to end what a daemon that died has left running.
+const endWithin = 10 * time.Second
+
+// close ends the daemon and removes its folder, whatever has become of it and of the guests that it ran.
+func (o *ownDaemon) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	return errors.Join(o.stop(), o.endGuests(ctx), o.daemon.Remove())
+}
+
+// endGuests ends what still runs in the daemon's cgroups; usually nothing, and they are gone.
+func (o *ownDaemon) endGuests(ctx context.Context) error {
+	k := host.New(host.Options{})
+	defer k.Close()
+	root, err := k.CgroupRoot()
+	if err != nil {
+		return err
+	}
+	slice := filepath.Join(root, engine.NewIdentity(o.daemon.Root).Slice)
+	return errors.Join(k.KillCgroup(slice), k.RemoveCgroup(ctx, slice))
+}

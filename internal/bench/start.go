@@ -47,7 +47,7 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 		if _, err := peer.conn.DefineDomain(ctx, benchGuest); err != nil {
 			return nil, err
 		}
-		contenders = append(contenders, Contender{Name: "peer.libvirt", Unit: "ms", Run: func(ctx context.Context) (float64, error) {
+		contenders = append(contenders, Contender{Name: "peer.libvirt", Unit: "ms", Optional: true, Run: func(ctx context.Context) (float64, error) {
 			return timeStart(ctx, peer.conn, nil)
 		}})
 	}
@@ -96,7 +96,7 @@ func (b *startBench) close(ctx context.Context) error {
 	var errs []error
 	for _, s := range b.sides {
 		_, err := s.own.conn.Apply(ctx, own.ApplyRequest{Remove: true, Documents: []own.Document{{Name: "guest", XML: benchGuest}}})
-		errs = append(errs, err, s.own.close())
+		errs = append(errs, err, s.own.close(ctx))
 	}
 	if b.floor != nil {
 		b.floor.close()
@@ -139,12 +139,8 @@ func (s *startSide) trace(ctx context.Context) error {
 }
 
 // derived is what follows from the rounds that count, which are all but the first: our share, which is what a start takes
-// beyond the floor of its round, and the stages that the daemon tells of. Where either side could not be measured nothing
-// follows.
+// beyond the floor of its round, and the stages that the daemon tells of.
 func (s *startSide) derived(floors []float64) []Series {
-	if len(s.took) != len(floors) || len(floors) < 2 {
-		return nil
-	}
 	share := make([]float64, len(s.took)-1)
 	for i := range share {
 		share[i] = s.took[i+1] - floors[i+1]

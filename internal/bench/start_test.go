@@ -17,14 +17,3 @@ func TestOurShareIsWhatAStartTakesBeyondTheFloorOfItsRound(t *testing.T) {
 		t.Errorf("derived (-want +got):\n%s", d)
 	}
 }
-
-func TestNothingFollowsFromASideThatCouldNotBeMeasured(t *testing.T) {
-	t.Parallel()
-	for _, s := range []*startSide{{took: []float64{1}}, {took: []float64{1, 2}}, {}} {
-		for _, floors := range [][]float64{{1}, {1, 2, 3}, nil} {
-			if got := s.derived(floors); got != nil {
-				t.Errorf("starts %v over floors %v give %v", s.took, floors, got)
-			}
-		}
-	}
-}

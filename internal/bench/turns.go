@@ -7,14 +7,15 @@ import (
 
 // Contender is one side of a comparison. Run does the work once and returns the quantity in Unit.
 type Contender struct {
-	Name string
-	Unit string
-	Run  func(ctx context.Context) (float64, error)
+	Name     string
+	Unit     string
+	Run      func(ctx context.Context) (float64, error)
+	Optional bool // it may be missing here
 }
 
 // Turns runs every contender rounds times, A B B A A B, after one round that does not count, so that neither a machine whose
-// speed drifts nor what a neighbour leaves to be cleaned up is unfair to anybody. A contender that fails in the round that does not count is skipped with its error; one
-// that fails later fails the whole run, since its figure would lack the failures.
+// speed drifts nor what a neighbour leaves to be cleaned up is unfair to anybody. An optional contender that fails in the
+// round that does not count is skipped with its error; any other failure fails the run, since the figures would lack it.
 func Turns(ctx context.Context, rounds int, contenders []Contender, progress func(done, total int)) ([]Series, []Skip, error) {
 	samples := make([][]float64, len(contenders))
 	var skipped []Skip
@@ -33,7 +34,7 @@ func Turns(ctx context.Context, rounds int, contenders []Contender, progress fun
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return nil, nil, ctx.Err()
-			case err != nil && round == 0:
+			case err != nil && round == 0 && c.Optional:
 				dead[i] = true
 				skipped = append(skipped, Skip{Name: c.Name, Why: err.Error()})
 			case err != nil:

@@ -44,10 +44,12 @@ func TestContendersTakeTurnsAndTheFirstRoundDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestAContenderThatIsNotThereIsSkippedWithItsReason(t *testing.T) {
+func TestAnOptionalContenderThatIsNotThereIsSkippedWithItsReason(t *testing.T) {
 	t.Parallel()
 	var log []string
-	all, skipped, err := Turns(t.Context(), 2, []Contender{contender("own", &log, 0), contender("peer", &log, 1)}, silent)
+	peer := contender("peer", &log, 1)
+	peer.Optional = true
+	all, skipped, err := Turns(t.Context(), 2, []Contender{contender("own", &log, 0), peer}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +64,24 @@ func TestAContenderThatIsNotThereIsSkippedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestAContenderThatFailsLaterFailsTheRun(t *testing.T) {
+func TestAnyOtherFailureFailsTheRun(t *testing.T) {
 	t.Parallel()
-	var log []string
-	_, _, err := Turns(t.Context(), 3, []Contender{contender("own", &log, 3)}, silent)
-	if err == nil || err.Error() != "own, round 2 of 3: no such peer" {
-		t.Errorf("error %v, want the contender, the round and the reason", err)
+	for _, c := range []struct {
+		from     int
+		optional bool
+		want     string
+	}{
+		{3, false, "own, round 2 of 3: no such peer"},
+		{3, true, "own, round 2 of 3: no such peer"},
+		{1, false, "own, round 0 of 3: no such peer"},
+	} {
+		var log []string
+		own := contender("own", &log, c.from)
+		own.Optional = c.optional
+		all, skipped, err := Turns(t.Context(), 3, []Contender{own}, silent)
+		if err == nil || err.Error() != c.want || all != nil || skipped != nil {
+			t.Errorf("failing from run %d on: error %v, want %q", c.from, err, c.want)
+		}
 	}
 }
 
