@@ -3,7 +3,11 @@ package engine
 import (
 	"errors"
 	"io"
+	"io/fs"
+	"net"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 var errConsoleBusy = errors.New("somebody is connected")
@@ -19,6 +23,15 @@ type consoleConn struct {
 	io.ReadWriteCloser
 	once  sync.Once
 	leave func()
+}
+
+// Read implements io.Reader. A console that somebody took by force, and one whose guest is gone, has ended.
+func (c *consoleConn) Read(b []byte) (int, error) {
+	n, err := c.ReadWriteCloser.Read(b)
+	if errors.Is(err, fs.ErrClosed) || errors.Is(err, net.ErrClosed) || errors.Is(err, unix.EIO) {
+		err = io.EOF // EIO: nobody has the other end of the terminal
+	}
+	return n, err
 }
 
 // Close ends the connection; a second time does nothing.
