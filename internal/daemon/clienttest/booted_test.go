@@ -258,3 +258,16 @@ func (m *machine) reach(address string) {
 		m.t.Fatalf("reach the guest at %s: %v", address, err)
 	}
 }
+
+// inState says so when the guest is in another state, or for another reason.
+func (m *machine) inState(want string) {
+	m.t.Helper()
+	if got := strings.TrimSpace(m.do("domstate", m.name, "--reason")); got != want {
+		m.t.Errorf("the guest is %s, want %s", got, want)
+	}
+}
+
+func (m *machine) running() bool {
+	m.t.Helper()
+	return strings.Contains(m.do("list", "--name"), m.name)
+}
