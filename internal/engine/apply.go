@@ -234,7 +234,9 @@ func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResul
 }
 
 // virterrIs reports whether err carries one of the codes: what is to go may have gone, or ended, by itself.
-func virterrIs(err error, codes ...virterr.Code) bool { return slices.Contains(codes, virterr.CodeOf(err)) }
+func virterrIs(err error, codes ...virterr.Code) bool {
+	return slices.Contains(codes, virterr.CodeOf(err))
+}
 
 // applyNetwork makes a network exist as the document says, and be active.
 func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
@@ -246,7 +248,7 @@ func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResul
 	if err != nil {
 		return nil, err
 	}
-	same := exists && old.view().def != nil && string(old.view().def.xml) == string(doc.Format())
+	same := exists && old.view().is(doc)
 	active := exists && old.view().live != nil
 	o.UUID, o.Action = doc.UUID.String(), applied(exists, same, active)
 	if active && same {

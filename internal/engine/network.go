@@ -30,6 +30,13 @@ type netView struct {
 // exists reports whether there is anything to show.
 func (v *netView) exists() bool { return v.def != nil || v.live != nil }
 
+// is reports whether a network is as a document says: its definition, and what is active. The two differ after a change of
+// one alone, and when a daemon died between them.
+func (v *netView) is(doc *spec.Network) bool {
+	text := string(doc.Format())
+	return v.def != nil && string(v.def.xml) == text && (v.live == nil || string(v.live.Format()) == text)
+}
+
 func (n *network) id() spec.UUID  { return n.uuid }
 func (n *network) name() string   { return n.label }
 func (n *network) view() *netView { return n.seen.Load() }
