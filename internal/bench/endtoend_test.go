@@ -66,6 +66,7 @@ func newCommand(t *testing.T, programs string, args ...string) *command {
 	c := &command{Cmd: exec.CommandContext(t.Context(), filepath.Join(programs, "taproom"), args...), temp: temp}
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.stdout, &c.stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGTERM} // a test that times out ends at once
 	return c
 }
 
@@ -187,7 +188,6 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 func underWay(t *testing.T) (c *command, root string) {
 	t.Helper()
 	c = newCommand(t, programs(t), "bench", "start", "--rounds", "100000")
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
