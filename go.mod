@@ -4,6 +4,9 @@ go 1.26.0
 
 toolchain go1.26.8
 
+// A toolchain, peers and other builds are unpacked there.
+ignore ./build
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/VividCortex/ewma v1.2.0 // indirect
