@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -41,6 +42,17 @@ func (s *starting) open(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sockets are the names that a start makes outside of the guest's directory.
+func (s *starting) sockets() []string {
+	var paths []string
+	for _, n := range s.compiled.Needs {
+		if n.Access == guest.Listen && !strings.HasPrefix(n.Path, s.e.places(s.d).dir+"/") {
+			paths = append(paths, n.Path)
+		}
+	}
+	return paths
 }
 
 // explain drops the operation and the path that errors of the host repeat, and says of a link where it leads.

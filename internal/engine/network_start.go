@@ -134,7 +134,14 @@ func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
 	if l, err := e.k.LinkByName(doc.Bridge.Name); err == nil && l.Alias == state.Alias(n.uuid.String()) {
 		own = append(own, l.Index) // left by an attempt that ended half-way
 	}
-	return vnet.Collision(doc, routes, own...)
+	err = vnet.Collision(doc, routes, own...)
+	var taken *vnet.CollisionError
+	if errors.As(err, &taken) {
+		if l, lerr := e.k.LinkByIndex(taken.Link); lerr == nil {
+			taken.Name = l.Name
+		}
+	}
+	return err
 }
 
 // DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"taproom/internal/api/virterr"
+	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -66,8 +68,10 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 	name := nic.Source.Bridge
 	l, err := p.e.k.LinkByName(name)
 	switch {
+	case errors.Is(err, host.ErrNoLink):
+		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: there is no bridge %s; create it (ip link add %s type bridge), or name another one", doc.Name, nic.MAC.Address, name, name)
 	case err != nil:
-		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: bridge %s: %w; create it, or name another one", doc.Name, nic.MAC.Address, name, err)
+		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: bridge %s: %w", doc.Name, nic.MAC.Address, name, err)
 	case l.Kind != "bridge":
 		return virterr.New(virterr.ConfigUnsupported, "domain '%s': NIC %s: %s is no bridge; make a bridge with %s as its port, and name that", doc.Name, nic.MAC.Address, name, name)
 	}

@@ -38,7 +38,8 @@ type record struct {
 	UID      uint32            `json:"uid"`
 	Cgroup   string            `json:"cgroup"`
 	VNCPort  uint16            `json:"vnc_port,omitempty"`
-	NICs     int               `json:"nics"` // of the document, with and without a port
+	NICs     int               `json:"nics"`              // of the document, with and without a port
+	Sockets  []string          `json:"sockets,omitempty"` // that QEMU listens on outside of its directory
 	Ports    []port            `json:"ports,omitempty"`
 	PID      int               `json:"pid,omitempty"`
 	PIDStart uint64            `json:"pid_start,omitempty"`

@@ -2,10 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
+	"taproom/internal/network/alloc"
 	"taproom/internal/spec"
 )
 
@@ -45,10 +51,18 @@ func (e *Engine) vncPortFor(doc *spec.Domain) (uint16, error) {
 		if g.Type != "vnc" || !spec.IsYes(g.AutoPort) {
 			continue
 		}
+		var on []netip.Addr
 		if listen, err := netip.ParseAddr(listenAddress(g)); err == nil {
-			return e.ports.Take(listen)
+			on = append(on, listen)
 		}
-		return e.ports.Take()
+		port, err := e.ports.Take(on...)
+		switch {
+		case errors.Is(err, unix.EADDRNOTAVAIL):
+			err = virterr.New(virterr.OperationFailed, "cannot start domain '%s': VNC display: this host has no address %s; listen on one that it has, or on 0.0.0.0", doc.Name, listenAddress(g))
+		case errors.Is(err, alloc.ErrExhausted):
+			err = fmt.Errorf("VNC display: %w; stop a guest, or raise vnc_port_last in taproomd.toml", err)
+		}
+		return port, err
 	}
 	return 0, nil
 }

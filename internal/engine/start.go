@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"taproom/internal/api/own"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/engine/job"
@@ -171,7 +171,7 @@ func (s *starting) plan(ctx context.Context) error {
 	r := &s.running.rec
 	var err error
 	if r.UID, err = e.uids.Take(); err != nil {
-		return err
+		return fmt.Errorf("a user for its QEMU: %w; stop a guest, or raise uid_count in taproomd.toml", err)
 	}
 	if r.Ports, err = (placement{e: e}).portsFor(s.doc); err != nil {
 		return err
@@ -193,6 +193,7 @@ func (s *starting) compile() error {
 		return about("domain", s.d.label, documentError(err))
 	}
 	s.running.compiled, r.Tainted = s.compiled, s.compiled.Taints
+	r.Sockets = s.sockets()
 	if err := e.saveRecord(s.running); err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (s *starting) exec(ctx context.Context) error {
 		QMPPath:     p.qmp(), PIDFile: p.pid(), LogPath: p.log, Cgroup: r.Cgroup,
 	})
 	if err != nil {
-		return err
+		return s.explainDeath(err)
 	}
 	s.running.proc, s.running.mon = proc, proc.QMP()
 	r.PID, r.PIDStart = proc.PID(), proc.StartTime()
@@ -356,44 +357,4 @@ func (s *starting) undo(ctx context.Context) {
 	}
 	s.running.letGo()
 	_ = s.e.clearAway(ctx, s.d, s.running.rec)
-}
-
-// planStart is what starting a document would do, as commands.
-func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placement) ([]own.Step, error) {
-	rec := record{Name: doc.Name, UUID: *doc.UUID, Accel: accelOf(doc), NICs: len(doc.Devices.Interfaces), Emulator: e.emulatorOf(doc)}
-	var err error
-	if rec.Ports, err = where.portsFor(doc); err != nil {
-		return nil, err
-	}
-	defer func() { e.releaseNames(rec) }()
-	if err := e.rename(rec.Ports); err != nil { // a plan shows names that are free
-		return nil, err
-	}
-	if rec.VNCPort, err = e.vncPortFor(doc); err != nil {
-		return nil, err
-	}
-	d := newDomain(*doc.UUID, doc.Name, nil)
-	rt, err := e.runtime(d, rec)
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := guest.Compile(doc, rt)
-	if err != nil {
-		return nil, about("domain", doc.Name, documentError(err))
-	}
-	want := state.State{Ports: portState(rec)}
-	plan, err := planFor(ctx, e.env(), want, want.Scope())
-	if err != nil {
-		return nil, err
-	}
-	out := planSteps("domain "+doc.Name, plan)
-	about := map[string]string{}
-	for _, n := range compiled.Needs {
-		about[n.Name] = n.Device + ": " + n.Path
-	}
-	command, err := compiled.Config.Shell(about)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, own.Step{Object: "domain " + doc.Name, Command: command}), nil
 }

@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +20,7 @@ import (
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
 	"taproom/internal/qemu/qmp"
+	"taproom/internal/spec"
 )
 
 // startError gives a failed start libvirt's number, and says what can be done where the cause does not.
@@ -73,4 +79,49 @@ func (s *starting) settleError(ctx context.Context, err error) error {
 	}
 	failed.Stderr = s.running.lastWords()
 	return failed
+}
+
+// explainDeath says of a QEMU that ended at once what its last words leave open: who has the port, which image.
+func (s *starting) explainDeath(err error) error {
+	var failed *qemu.StartError
+	if !errors.As(err, &failed) || !errors.Is(failed.Reason, qemu.ErrDied) {
+		return err
+	}
+	if display, taken := s.takenDisplay(); taken {
+		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': VNC display: %s is in use already; choose another port, or autoport='yes'", s.d.label, display)
+	}
+	failed.Stderr = s.withPaths(failed.Stderr)
+	return err
+}
+
+// takenDisplay looks at the address of a display: only now, since only the process that will listen can take it.
+func (s *starting) takenDisplay() (netip.AddrPort, bool) {
+	for _, g := range s.doc.Devices.Graphics {
+		port := uint64(s.running.rec.VNCPort)
+		if !spec.IsYes(g.AutoPort) {
+			port, _ = strconv.ParseUint(g.Port, 10, 16) // the compiler has read it before
+		}
+		listen, err := netip.ParseAddr(listenAddress(g))
+		if g.Type != "vnc" || port == 0 || err != nil {
+			continue
+		}
+		a := netip.AddrPortFrom(listen, uint16(port))
+		if free, err := s.e.k.AddressFree(a); err == nil && !free {
+			return a, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// withPaths puts the document's paths in place of the sets of descriptors that QEMU knows them by.
+func (s *starting) withPaths(said string) string {
+	paths := map[string]string{}
+	for _, n := range s.compiled.Needs {
+		paths[n.Name] = n.Path
+	}
+	var pairs []string
+	for _, set := range slices.Backward(s.compiled.Config.FDSets) { // 12 before 1
+		pairs = append(pairs, set.Path(), cmp.Or(paths[set.ReadOnly], paths[set.ReadWrite]))
+	}
+	return strings.NewReplacer(pairs...).Replace(said)
 }

@@ -98,6 +98,9 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	keep(e.removePorts(ctx, rec))
 	keep(e.k.RemoveCgroup(ctx, rec.Cgroup))
 	keep(e.k.RemoveAll(e.places(d).dir))
+	for _, path := range rec.Sockets {
+		keep(e.k.RemoveSocket(path))
+	}
 	if len(errs) == 0 {
 		keep(e.records.Delete(rec.UUID.String()))
 	}

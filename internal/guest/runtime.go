@@ -85,7 +85,7 @@ func (e *NeedError) remedy() string {
 		{syscall.ENOTDIR, "correct the path in the document"},
 		{syscall.ELOOP, "correct the path in the document, or the links"},
 		{syscall.EISDIR, "name a file"},
-		{syscall.EROFS, "mount its file system writable, or add <readonly/> to the disk"},
+		{syscall.EROFS, "mount its file system writable" + e.orReadOnly()},
 		{syscall.ENOSPC, "make room on its file system"},
 		{syscall.ECONNREFUSED, "start the program that listens there"},
 		{syscall.EMFILE, "raise the limit of open files of taproomd (LimitNOFILE)"},
@@ -93,6 +93,13 @@ func (e *NeedError) remedy() string {
 		if errors.Is(e.Err, r.errno) {
 			return r.remedy
 		}
+	}
+	return ""
+}
+
+func (e *NeedError) orReadOnly() string {
+	if e.Need.Image {
+		return ", or add <readonly/> to the disk"
 	}
 	return ""
 }

@@ -59,3 +59,11 @@ func v4(a netip.Addr) [4]byte {
 	}
 	return [4]byte{}
 }
+
+// AddressFree reports whether a TCP address could be listened on now; see PortFree.
+func (k *Kernel) AddressFree(a netip.AddrPort) (bool, error) {
+	k.Step("port probe")
+	free, err := true, error(nil)
+	k.InNetNS(func() { free, err = bindable(a) })
+	return free, err
+}

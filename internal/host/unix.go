@@ -78,6 +78,22 @@ func (k *Kernel) removeStale(path string) error {
 	return k.Remove(path)
 }
 
+// RemoveSocket removes the name of a socket that nobody listens on any more. What is served, or is no socket, stays.
+func (k *Kernel) RemoveSocket(path string) error {
+	k.Step("socket remove " + filepath.Base(path))
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st.Mode().Type() != fs.ModeSocket || !errors.Is(tryConnect(path), unix.ECONNREFUSED) {
+		return nil
+	}
+	return k.Remove(path)
+}
+
 // tryConnect connects without waiting: a listener with a full queue gives EAGAIN, no listener ECONNREFUSED.
 func tryConnect(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
@@ -83,6 +84,27 @@ func TestAStaleSocketIsReplacedAndAServedOneIsNot(t *testing.T) {
 	cancel()
 	if _, err := k.DialUnix(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("connect with a cancelled context: %v", err)
+	}
+}
+
+func TestOnlyASocketThatNobodyServesIsRemoved(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	dir := t.TempDir()
+	served, stale, file := filepath.Join(dir, "served"), filepath.Join(dir, "stale"), filepath.Join(dir, "file")
+	f, err := k.ListenUnix(served, 0o600)
+	must(t, err)
+	defer f.Close()
+	f, err = k.ListenUnix(stale, 0o600)
+	must(t, err)
+	must(t, f.Close())
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, path := range []string{served, stale, file, filepath.Join(dir, "gone")} {
+		must(t, k.RemoveSocket(path))
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if d := cmp.Diff([]string{file, served}, left); d != "" || err != nil {
+		t.Errorf("left (-want +got), %v:\n%s", err, d)
 	}
 }
 

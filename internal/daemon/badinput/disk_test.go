@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,9 @@ func (w *world) images() func(name string) string {
 	w.put("images/short.qcow2", "QFI\xfb\x00\x00")
 	w.put("images/file", "not a directory")
 	must(w.t, os.Mkdir(at("folder"), 0o755))
+	must(w.t, os.WriteFile(at("secret"), nil, 0o600))
+	w.put("images/private/deep/vmlinuz", "")
+	must(w.t, os.Chmod(at("private"), 0o700))
 	must(w.t, unix.Mkfifo(at("fifo"), 0o644))
 	must(w.t, os.Symlink(at("gone"), at("dangling")))
 	must(w.t, os.Symlink(at("loop"), at("loop")))
@@ -78,15 +82,71 @@ func TestDisks(t *testing.T) {
 		{"kernel is a FIFO", func() error { return w.start(booting(at("fifo"), "")) }, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/fifo: is not a regular file; name one"},
 		{"initrd missing", func() error { return w.start(booting(at("raw"), at("gone"))) }, virterr.SystemError, "cannot start domain 'broken': initrd: ROOT/images/gone: no such file or directory; create it, or correct the path in the document"},
 		{"kernel unreadable", func() error {
-			must(t, os.WriteFile(at("secret"), nil, 0o600))
 			return w.start(booting(at("secret"), ""))
 		}, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/secret: QEMU's user UID may not read it: chmod o+r ROOT/images/secret"},
 		{"kernel unreachable", func() error {
-			must(t, os.MkdirAll(at("private/deep"), 0o700))
-			must(t, os.WriteFile(at("private/deep/vmlinuz"), nil, 0o644))
 			return w.start(booting(at("private/deep/vmlinuz"), ""))
 		}, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/private/deep/vmlinuz: QEMU's user UID may not enter ROOT/images/private: chmod o+x ROOT/images/private, or put the file elsewhere"},
 	}...)
+}
+
+func TestOneImageIsWrittenByOneGuest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := w.images()
+	must(t, w.create(guest("holder", disk(at("raw"), "raw", ""))))
+	w.refuse(t, []bad{
+		{"image of another", func() error { return w.start(guest("broken", disk(at("raw"), "raw", ""))) }, virterr.InternalError, "internal error: cannot start domain 'broken': QEMU ended before it was ready: /usr/bin/qemu-system-x86_64: exit status 1; it said: TIME qemu-system-x86_64: -device {\"driver\":\"virtio-blk-pci\",\"drive\":\"vda-format\",\"id\":\"virtio-disk0\",\"bootindex\":1,\"bus\":\"pci.0\",\"addr\":\"0x2\"}: Failed to get \"write\" lock; Is another process using the image [ROOT/images/raw]?; all it said is in ROOT/var/lib/taproom/log/broken.log"},
+		{"same image twice", func() error {
+			twice := disk(at("base.qcow2"), "qcow2", "")
+			return w.start(guest("broken", twice+strings.ReplaceAll(twice, "vda", "vdb")))
+		}, virterr.InternalError, "internal error: cannot start domain 'broken': QEMU ended before it was ready: /usr/bin/qemu-system-x86_64: exit status 1; it said: TIME qemu-system-x86_64: -blockdev {\"node-name\":\"vdb-format\",\"read-only\":false,\"driver\":\"qcow2\",\"file\":\"vdb-storage\",\"backing\":null}: Failed to get \"write\" lock; Is another process using the image [ROOT/images/base.qcow2]?; all it said is in ROOT/var/lib/taproom/log/broken.log"},
+	}...)
+	d, err := w.c.Domain(t.Context(), "holder")
+	must(t, err)
+	must(t, w.c.DestroyDomain(t.Context(), d))
+	must(t, w.start(guest("broken", disk(at("raw"), "raw", ""))))
+	must(t, w.start(guest("broken", disk(at("base.qcow2"), "raw", "")))) // who says raw means raw
+}
+
+func TestDisksOnFileSystemsThatRefuse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := w.images()
+	w.NS.Shell("mount --bind " + at("") + " " + at("") + " && mount -o remount,ro,bind " + at(""))
+	w.refuse(t, []bad{
+		{"read-only", func() error { return w.start(guest("broken", disk(at("raw"), "raw", ""))) }, virterr.SystemError, "cannot start domain 'broken': disk vda: ROOT/images/raw: read-only file system; mount its file system writable, or add <readonly/> to the disk"},
+		{"log on read-only", func() error {
+			return w.start(guest("broken", `<serial type='file'><source path='`+at("log")+`'/></serial>`))
+		}, virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/log: read-only file system; mount its file system writable"},
+	}...)
+	must(t, w.start(guest("broken", disk(at("raw"), "raw", "<readonly/>"))))
+}
+
+func TestCharacterDevices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := w.images()
+	serial := func(kind, path, more string) func() error {
+		return func() error {
+			return w.start(guest("broken", fmt.Sprintf(`<serial type='%s'><source path='%s'%s/></serial>`, kind, path, more)))
+		}
+	}
+	w.refuse(t, []bad{
+		{"log into a folder", serial("file", at("folder"), ""), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/folder: is a directory; name a file"},
+		{"log into a FIFO", serial("file", at("fifo"), ""), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/fifo: is not a regular file; name one"},
+		{"log where no folder is", serial("file", "/nowhere/deep/log", ""), virterr.SystemError, "cannot start domain 'broken': serial0: /nowhere/deep/log: no such file or directory; create it, or correct the path in the document"},
+		{"listen where a file is", serial("unix", at("file"), " mode='bind'"), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/file: listen on ROOT/images/file: something that is not a socket is there; move it away"},
+		{"listen where somebody does", serial("unix", at("socket"), " mode='bind'"), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/socket: listen on ROOT/images/socket: another process serves it; stop that process, or choose another directory"},
+		{"connect to nobody", serial("unix", at("gone"), " mode='connect'"), virterr.ConfigUnsupported, "define: unsupported configuration: domain 'broken': devices/serial/source/@mode is not supported: \"connect\" is not implemented; use bind"},
+		{"path too long", serial("unix", at(strings.Repeat("x", 120)), " mode='bind'"), virterr.XMLError, "XML error: domain 'broken': invalid serial0: socket path ROOT/images/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx is longer than 107 bytes"},
+		{"random numbers from a folder", func() error {
+			return w.start(guest("broken", `<rng model='virtio'><backend model='random'>`+at("folder")+`</backend></rng>`))
+		}, virterr.SystemError, "cannot start domain 'broken': rng0: ROOT/images/folder: is not a regular file; name one"},
+	}...)
+	before := w.state()
+	must(t, serial("unix", at("own"), " mode='bind'")())
+	w.unchanged(t, before)
 }
 
 func booting(kernel, initrd string) string {

@@ -27,7 +27,7 @@ func (w *world) state() string {
 func (w *world) files() []string {
 	var out []string
 	w.NS.Do(func() {
-		for _, dir := range []string{"etc", "var", "run"} {
+		for _, dir := range []string{"etc", "var", "run", "images"} {
 			_ = filepath.WalkDir(filepath.Join(w.Root, dir), func(path string, e fs.DirEntry, err error) error {
 				if err != nil {
 					return nil // it went meanwhile: the next look sees it

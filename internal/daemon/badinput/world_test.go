@@ -204,8 +204,10 @@ func (w *world) plain(s string) string {
 		{`probe-\d+-\d+`, "probe-N"},
 		{`process \d+`, "process PID"},
 		{`pid \d+`, "pid PID"},
+		{`group \d{7,}`, "group N"},
 		{`user \d{7,}`, "user UID"},
-		{`:52:54:00(:[0-9a-f]{2}){3}`, ":MAC"},
+		{`user numbers \d+ to \d+`, "user numbers A to B"},
+		{`52:54:00(:[0-9a-f]{2}){3}`, "MAC"},
 	} {
 		s = regexp.MustCompile(r.from).ReplaceAllString(s, r.to)
 	}

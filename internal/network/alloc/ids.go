@@ -29,7 +29,7 @@ func (d *IDs) Take() (uint32, error) {
 	defer d.mu.Unlock()
 	i, ok := d.used.next(d.next)
 	if !ok {
-		return 0, fmt.Errorf("user numbers %d to %d: %w; widen the range, or stop guests", d.first, d.last, ErrExhausted)
+		return 0, fmt.Errorf("user numbers %d to %d: %w", d.first, d.last, ErrExhausted)
 	}
 	d.used.set(i)
 	d.next = i + 1

@@ -77,7 +77,7 @@ type ForeignError struct {
 
 // Error implements error.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("link %s is %v: it %s; choose another name, or remove it", e.Name, ErrForeign, e.Why)
+	return fmt.Sprintf("link %s is somebody else's: it %s; choose another name, or remove it", e.Name, e.Why)
 }
 
 // Is makes it an ErrForeign.

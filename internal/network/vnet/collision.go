@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"taproom/internal/host"
 	"taproom/internal/spec"
@@ -15,15 +16,18 @@ var ErrCollision = errors.New("subnet in use")
 
 // CollisionError names the subnet and the link. It is an ErrCollision.
 type CollisionError struct {
-	Network string
-	Subnet  netip.Prefix
-	Link    int
+	Subnet netip.Prefix
+	Link   int
+	Name   string // of the link, where somebody has looked
 }
 
 // Error implements error.
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("network %s: the host reaches %s by link %d already (`ip route show %s`); choose another subnet, or remove that route",
-		e.Network, e.Subnet, e.Link, e.Subnet)
+	link := e.Name
+	if link == "" {
+		link = strconv.Itoa(e.Link)
+	}
+	return fmt.Sprintf("the host reaches %s by link %s already (`ip route show %s`); choose another subnet, or remove that route", e.Subnet, link, e.Subnet)
 }
 
 // Is makes it an ErrCollision.
@@ -36,7 +40,7 @@ func Collision(n *spec.Network, routes []host.Route, own ...int) error {
 	for _, p := range subnets(n) {
 		for _, r := range routes {
 			if r.To == p && !slices.Contains(own, r.Link) {
-				return &CollisionError{Network: n.Name, Subnet: p, Link: r.Link}
+				return &CollisionError{Subnet: p, Link: r.Link}
 			}
 		}
 	}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+
+	"taproom/internal/api/own"
+	"taproom/internal/guest"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// planStart is what starting a document would do, as commands.
+func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placement) ([]own.Step, error) {
+	rec := record{Name: doc.Name, UUID: *doc.UUID, Accel: accelOf(doc), NICs: len(doc.Devices.Interfaces), Emulator: e.emulatorOf(doc)}
+	var err error
+	if rec.Ports, err = where.portsFor(doc); err != nil {
+		return nil, err
+	}
+	defer func() { e.releaseNames(rec) }()
+	if err := e.rename(rec.Ports); err != nil { // a plan shows names that are free
+		return nil, err
+	}
+	if rec.VNCPort, err = e.vncPortFor(doc); err != nil {
+		return nil, err
+	}
+	d := newDomain(*doc.UUID, doc.Name, nil)
+	rt, err := e.runtime(d, rec)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := guest.Compile(doc, rt)
+	if err != nil {
+		return nil, about("domain", doc.Name, documentError(err))
+	}
+	want := state.State{Ports: portState(rec)}
+	plan, err := planFor(ctx, e.env(), want, want.Scope())
+	if err != nil {
+		return nil, err
+	}
+	out := planSteps("domain "+doc.Name, plan)
+	about := map[string]string{}
+	for _, n := range compiled.Needs {
+		about[n.Name] = n.Device + ": " + n.Path
+	}
+	command, err := compiled.Config.Shell(about)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, own.Step{Object: "domain " + doc.Name, Command: command}), nil
+}
