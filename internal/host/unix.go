@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -72,7 +73,7 @@ func (k *Kernel) removeStale(path string) error {
 	if st.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("listen on %s: something that is not a socket is there; move it away", path)
 	}
-	if err := tryConnect(path); !errors.Is(err, unix.ECONNREFUSED) {
+	if served(path) {
 		return fmt.Errorf("listen on %s: %w; stop that process, or choose another directory", path, ErrInUse)
 	}
 	return k.Remove(path)
@@ -88,20 +89,43 @@ func (k *Kernel) RemoveSocket(path string) error {
 	if err != nil {
 		return err
 	}
-	if st.Mode().Type() != fs.ModeSocket || !errors.Is(tryConnect(path), unix.ECONNREFUSED) {
+	if st.Mode().Type() != fs.ModeSocket || served(path) {
 		return nil
 	}
 	return k.Remove(path)
 }
 
-// tryConnect connects without waiting: a listener with a full queue gives EAGAIN, no listener ECONNREFUSED.
-func tryConnect(path string) error {
+// lastChild is how long a child may keep the sockets of a process that was killed right after it forked the child: until
+// the child executes its program, which takes milliseconds.
+const lastChild = time.Second
+
+// served reports whether somebody listens on a socket and will go on doing so.
+func served(path string) bool {
+	err := tryConnect(path, lastChild)
+	if err == nil { // it may have been a last child, which has let go by now
+		err = tryConnect(path, 0)
+	}
+	return !errors.Is(err, unix.ECONNREFUSED)
+}
+
+// tryConnect connects without waiting: a listener with a full queue gives EAGAIN, no listener ECONNREFUSED. It hangs up
+// when the other side does or says something, at the latest after stay.
+func tryConnect(path string, stay time.Duration) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	return withShortPath(path, func(short string) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: short}) })
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	err = withShortPath(path, func(short string) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: short}) })
+	if err != nil || stay == 0 {
+		return err
+	}
+	if err := f.SetReadDeadline(time.Now().Add(stay)); err != nil {
+		return err
+	}
+	_, _ = f.Read(make([]byte, 1)) // whatever ends it, the next attempt tells what that means
+	return nil
 }
 
 // DialUnix connects to a socket at path. Each Write on the connection announces itself as a call of its own, so write a

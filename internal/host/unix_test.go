@@ -137,3 +137,25 @@ func TestDescriptorsTravelAndTooManyAreRefused(t *testing.T) {
 		t.Error("descriptors without a byte were accepted")
 	}
 }
+
+func TestASocketThatADyingChildKeepsOpenIsReplaced(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	path := filepath.Join(t.TempDir(), "s")
+	first, err := k.ListenUnix(path, 0o600)
+	must(t, err)
+	// The child has the socket when its parent is gone already, and lets go of it when somebody has connected.
+	raw, err := first.SyscallConn()
+	must(t, err)
+	done := make(chan error, 1)
+	go func() {
+		err := raw.Read(func(fd uintptr) bool { // readable: a connection waits
+			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			return n > 0
+		})
+		done <- errors.Join(err, first.Close())
+	}()
+	second, err := k.ListenUnix(path, 0o600)
+	must(t, errors.Join(err, <-done))
+	must(t, second.Close())
+}
