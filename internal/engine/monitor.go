@@ -42,12 +42,13 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 	"RESET":          (*Engine).onReset,
 	"SHUTDOWN":       (*Engine).onShutdown,
 	"GUEST_PANICKED": (*Engine).onPanic,
-	"BALLOON_CHANGE": func(_ *Engine, _ context.Context, _ *domain, run *running, ev qmp.Event) {
+	"BALLOON_CHANGE": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
 		var data struct {
 			Actual uint64 `json:"actual"`
 		}
 		if json.Unmarshal(ev.Data, &data) == nil {
 			run.balloonKiB.Store(data.Actual >> 10)
+			e.publish(server.DomainBalloonChange{Domain: d.view().ref, ActualKiB: data.Actual >> 10})
 		}
 	},
 	"VSERPORT_CHANGE": (*Engine).onChannel,

@@ -26,14 +26,15 @@ func (v *NetworkEventRegister) XDR(x *xdr.Coder) {
 	xdr.Optional(x, &v.Network)
 }
 
-// DomainEvent is what events of domains have in common: the domain, then up to two texts, up to two numbers, up to one
-// text more.
+// DomainEvent is what events of domains have in common: the domain, then up to two texts, up to two numbers, up to
+// one size, up to one text more.
 type DomainEvent struct {
 	Callback int32 // absent in the legacy form
 	Legacy   bool
 	Domain   Domain
 	Texts    []string
 	Numbers  []int32
+	Sizes    []uint64
 	Tail     []string
 }
 
@@ -48,6 +49,9 @@ func (v *DomainEvent) XDR(x *xdr.Coder) {
 	}
 	for i := range v.Numbers {
 		x.Int32(&v.Numbers[i])
+	}
+	for i := range v.Sizes {
+		x.Uint64(&v.Sizes[i])
 	}
 	for i := range v.Tail {
 		x.String(&v.Tail[i])
@@ -79,6 +83,7 @@ const (
 	EventWatchdog       = 3
 	EventIOError        = 4
 	EventIOErrorReason  = 6
+	EventBalloonChange  = 13
 	EventDeviceRemoved  = 15
 	EventAgentLifecycle = 18
 	EventDeviceAdded    = 19

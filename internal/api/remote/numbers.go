@@ -194,12 +194,14 @@ const (
 	ProcDomainEventWatchdog               = 171
 	ProcDomainEventIOError                = 172
 	ProcDomainEventIOErrorReason          = 195
+	ProcDomainEventBalloonChange          = 276
 	ProcNetworkEventLifecycle             = 315
 	ProcDomainEventCallbackLifecycle      = 318
 	ProcDomainEventCallbackReboot         = 319
 	ProcDomainEventCallbackWatchdog       = 321
 	ProcDomainEventCallbackIOError        = 322
 	ProcDomainEventCallbackIOErrorReason  = 324
+	ProcDomainEventCallbackBalloonChange  = 331
 	ProcDomainEventCallbackDeviceRemoved  = 333
 	ProcDomainEventCallbackAgentLifecycle = 348
 	ProcDomainEventCallbackDeviceAdded    = 354

@@ -151,6 +151,12 @@ type DomainIOError struct {
 	Reason      string
 }
 
+// DomainBalloonChange is a guest whose balloon gave memory back, or took it: the guest has so much now.
+type DomainBalloonChange struct {
+	Domain    Domain
+	ActualKiB uint64
+}
+
 // DomainDeviceAdded is a device that was plugged.
 type DomainDeviceAdded struct {
 	Domain Domain
@@ -179,6 +185,7 @@ func (DomainLifecycle) event()      {}
 func (DomainReboot) event()         {}
 func (DomainWatchdog) event()       {}
 func (DomainIOError) event()        {}
+func (DomainBalloonChange) event()  {}
 func (DomainDeviceAdded) event()    {}
 func (DomainDeviceRemoved) event()  {}
 func (DomainAgentLifecycle) event() {}

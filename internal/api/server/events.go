@@ -134,6 +134,14 @@ func wireForms(e Event) []form {
 			[]string{e.Path, e.Alias}, []int32{e.Action}, nil)
 		return append(plain, domainForm(e.Domain, remote.EventIOErrorReason, remote.ProcDomainEventCallbackIOErrorReason,
 			remote.ProcDomainEventIOErrorReason, []string{e.Path, e.Alias}, []int32{e.Action}, []string{e.Reason})...)
+	case DomainBalloonChange:
+		return []form{{
+			source: fromDomains, kind: remote.EventBalloonChange, uuid: e.Domain.UUID,
+			procedure: remote.ProcDomainEventCallbackBalloonChange, legacy: remote.ProcDomainEventBalloonChange,
+			payload: func(callback int32, old bool) xdr.Value {
+				return &remote.DomainEvent{Callback: callback, Legacy: old, Domain: wireDomain(e.Domain), Sizes: []uint64{e.ActualKiB}}
+			},
+		}}
 	case DomainDeviceAdded:
 		return domainForm(e.Domain, remote.EventDeviceAdded, remote.ProcDomainEventCallbackDeviceAdded, 0, []string{e.Alias}, nil, nil)
 	case DomainDeviceRemoved:

@@ -126,6 +126,7 @@ func TestEveryEventHasItsLayout(t *testing.T) {
 		{DomainReboot{d}, 319, &remote.DomainEvent{Callback: 9, Domain: wire}},
 		{DomainWatchdog{d, 3}, 321, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{3}}},
 		{DomainIOError{d, "/p", "vda", 1, "enospc"}, 322, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"/p", "vda"}, Numbers: []int32{1}}},
+		{DomainBalloonChange{d, 1 << 40}, 331, &remote.DomainEvent{Callback: 9, Domain: wire, Sizes: []uint64{1 << 40}}},
 		{DomainDeviceAdded{d, "net1"}, 354, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
 		{DomainDeviceRemoved{d, "net1"}, 333, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
 		{DomainAgentLifecycle{d, 1, 2}, 348, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{1, 2}}},
