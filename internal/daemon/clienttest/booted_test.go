@@ -34,8 +34,8 @@ const (
 	bootGuest   = "boot-guest.xml"
 )
 
-// install defines and starts the network, and defines a guest of the fixture; replace changes its document.
-func (c *clients) install(replace ...string) *machine {
+// prepare writes the documents of a network and of a guest on it that boots; replace changes them.
+func (c *clients) prepare(replace ...string) {
 	c.t.Helper()
 	g, err := appliance.Ensure(c.t.Context(), appliance.Options{AgentPath: filepath.Join(c.daemon.Programs(), "taproom-agent")})
 	if err != nil {
@@ -49,6 +49,12 @@ func (c *clients) install(replace ...string) *machine {
 		doc := strings.NewReplacer("KERNEL", g.Kernel, "INITRD", g.Initrd, "CMDLINE", g.Cmdline).Replace(c.fill(string(b)))
 		c.write(name, strings.NewReplacer(replace...).Replace(doc))
 	}
+}
+
+// install defines and starts the network, and defines the guest.
+func (c *clients) install(replace ...string) *machine {
+	c.t.Helper()
+	c.prepare(replace...)
 	c.do("net-define", bootNetwork)
 	c.do("net-start", "lab")
 	c.do("define", bootGuest)
