@@ -45,18 +45,22 @@ type target struct {
 func (e *Engine) readTargets(r own.ApplyRequest) ([]target, error) {
 	var targets []target
 	var errs []error
+	described := map[string]string{} // by which document
 	for _, doc := range r.Documents {
-		t, err := e.readTarget(doc, r.Accel)
+		t, err := e.readTarget(doc, r)
+		if other := described[t.kind+t.name]; err == nil && other != "" {
+			err = virterr.New(virterr.XMLError, "%s '%s' is what %s describes already", t.kind, t.name, other)
+		}
 		var coded *virterr.Error
 		switch {
 		case errors.As(err, &coded): // one code speaks for all
 			errs = append(errs, virterr.New(coded.Code, "%s: %s", doc.Name, coded.Detail))
-			continue
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", doc.Name, err))
-			continue
+		default:
+			described[t.kind+t.name] = doc.Name
+			targets = append(targets, t)
 		}
-		targets = append(targets, t)
 	}
 	if len(errs) > 0 {
 		return nil, allOf(errs)
@@ -84,26 +88,49 @@ func allOf(errs []error) error {
 	return virterr.New(virterr.CodeOf(errs[0]), "%s", strings.Join(details, "\n"))
 }
 
-func (e *Engine) readTarget(doc own.Document, accel string) (target, error) {
+// readTarget reads a document. One that is to be removed only has to say what.
+func (e *Engine) readTarget(doc own.Document, r own.ApplyRequest) (target, error) {
 	kind, err := spec.Kind([]byte(doc.XML))
 	if err != nil {
 		return target{}, documentError(err)
 	}
+	var t target
 	switch kind {
 	case "domain":
 		d, err := spec.ParseDomain([]byte(doc.XML))
 		if err != nil {
-			return target{}, documentError(err)
+			return t, documentError(err)
 		}
-		return target{kind: kind, name: d.Name, domain: e.overrideAccel(d, accel)}, nil
+		t = target{kind: kind, name: d.Name, domain: e.overrideAccel(d, r.Accel)}
 	case "network":
 		n, err := spec.ParseNetwork([]byte(doc.XML))
 		if err != nil {
-			return target{}, documentError(err)
+			return t, documentError(err)
 		}
-		return target{kind: kind, name: n.Name, network: n}, nil
+		t = target{kind: kind, name: n.Name, network: n}
+	default:
+		return t, virterr.New(virterr.XMLError, "a <%s> document cannot be applied; a <network> or a <domain> can", kind)
 	}
-	return target{}, virterr.New(virterr.XMLError, "a <%s> document cannot be applied; a <network> or a <domain> can", kind)
+	if t.name == "" {
+		return t, virterr.New(virterr.XMLError, "it has no <name>")
+	}
+	if r.Remove {
+		return t, nil
+	}
+	return t, t.validate()
+}
+
+func (t target) validate() error {
+	var err error
+	if t.domain != nil {
+		err = t.domain.Validate()
+	} else {
+		err = t.network.Validate()
+	}
+	if err != nil {
+		return documentError(err)
+	}
+	return nil
 }
 
 // overrideAccel puts the accelerator the caller asks for in place of the document's.
