@@ -16,7 +16,8 @@ const upHelp = `Make the networks and guests of these documents exist and run. A
 
 On the host this creates bridges, firewall rules, DHCP service, taps and QEMU processes; --dry-run prints them as the
 commands one could type, and changes nothing. Networks come first, whatever the order of the documents; "-" is standard
-input. A document that cannot be read stops everything; one that fails stops nothing but what needs it.
+input. A document that is not valid stops everything before anything is done; a guest or network that does not start stays
+defined, and stops nothing but what needs it.
 
   taproom up network.xml guest.xml
   taproom up --dry-run --accel auto guest.xml
