@@ -66,7 +66,15 @@ func (e *Engine) NetworkXML(_ context.Context, uuid spec.UUID, flags uint32) (st
 }
 
 // connections is how many NICs of running guests a network has.
-func (e *Engine) connections(network string) int { return len(e.portsOn(network, "")) }
+func (e *Engine) connections(network string) int {
+	n := 0
+	for _, d := range e.domains.all() {
+		if run := d.view().run; run != nil {
+			n += run.nicsOn(network)
+		}
+	}
+	return n
+}
 
 // DHCPLeases implements server.Networks.
 func (e *Engine) DHCPLeases(ctx context.Context, uuid spec.UUID, mac string) ([]server.DHCPLease, error) {

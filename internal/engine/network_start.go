@@ -79,6 +79,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.Bridge.Name, trace
 	})
+	e.replugAll(ctx, n)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil
 }
@@ -97,20 +98,19 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()}); err != nil {
 		return err
 	}
-	want = want.Merge(state.State{Ports: e.portsOn(n.label, doc.Bridge.Name)})
 	planned()
 	_, err = e.convergeTimed(ctx, want, want.Scope(), trace)
 	if err == nil {
 		return nil
 	}
-	// The same difference leads back. The guests' taps stay: they hang on no bridge until the network starts.
+	// The same difference leads back.
 	back := context.WithoutCancel(ctx)
-	_, uerr := e.converge(back, state.State{}, withoutPorts(want).Scope())
+	_, uerr := e.converge(back, state.State{}, withoutSysctls(want).Scope())
 	return errors.Join(err, uerr, e.actives.Delete(n.uuid.String()))
 }
 
-func withoutPorts(s state.State) state.State {
-	s.Ports = nil
+// withoutSysctls leaves out the settings of the machine, which stay when a network goes.
+func withoutSysctls(s state.State) state.State {
 	s.Sysctls = nil
 	return s
 }
@@ -179,11 +179,13 @@ func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error
 	if err := e.actives.Delete(n.uuid.String()); err != nil {
 		return err
 	}
-	_, err = e.converge(ctx, state.State{}, withoutPorts(have).Scope())
+	_, err = e.converge(ctx, state.State{}, withoutSysctls(have).Scope())
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
+	err = errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
+	e.replugAll(ctx, n)
+	return err
 }
 
 // helperIfIdle ends the DHCP helper when nothing needs it.
@@ -238,6 +240,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w%s", n.label, err, remedy(err))
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })
+	e.replugAll(ctx, n)
 	return nil
 }
 
@@ -251,9 +254,6 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err != nil {
 		return err
 	}
-	ports := func(on *spec.Network) state.State {
-		return state.State{Ports: e.portsOn(n.label, on.Bridge.Name)}
-	}
 	put := func(doc *spec.Network) error {
 		head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
 		return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
@@ -261,11 +261,12 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err := put(to); err != nil {
 		return err
 	}
-	scope := have.Scope(want, ports(to))
-	if _, err = e.converge(ctx, want.Merge(ports(to)), scope); err == nil {
+	scope := have.Scope(want)
+	if _, err = e.converge(ctx, want, scope); err == nil {
 		return nil
 	}
-	_, uerr := e.converge(context.WithoutCancel(ctx), have.Merge(ports(from)), scope)
+	_, uerr := e.converge(context.WithoutCancel(ctx), have, scope)
+	e.replugAll(ctx, n)
 	return errors.Join(err, uerr, put(from))
 }
 
@@ -277,7 +278,7 @@ func (e *Engine) planNetwork(ctx context.Context, doc *spec.Network, up bool) ([
 	}
 	want := s
 	if !up {
-		want, s = state.State{}, withoutPorts(s)
+		want, s = state.State{}, withoutSysctls(s)
 	}
 	plan, err := planFor(ctx, e.env(), want, s.Scope())
 	if err != nil {

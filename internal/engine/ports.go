@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -113,42 +114,64 @@ func portState(r record) map[string]state.Port {
 	return ports
 }
 
-// portsNow is what a record's ports should be on the host now: one on a network hangs on the bridge that the network has,
-// and on none while the network is not active.
+// portsNow is what the ports of a guest that runs should be on the host now: one on a network hangs on the bridge that the
+// network has, and on none while the network is not active.
 func (e *Engine) portsNow(r record) map[string]state.Port {
 	ports := portState(r)
 	for _, p := range r.Ports {
-		if p.Network == "" {
-			continue
-		}
 		s := ports[p.Name]
-		s.Master = ""
-		if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
-			s.Master = n.view().live.Bridge.Name
+		s.Held = true
+		if p.Network != "" {
+			s.Master = ""
+			if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
+				s.Master = n.view().live.Bridge.Name
+			}
 		}
 		ports[p.Name] = s
 	}
 	return ports
 }
 
-// portsOn are the taps of running guests on a network, which has or will have that bridge.
-func (e *Engine) portsOn(network, bridge string) map[string]state.Port {
-	ports := map[string]state.Port{}
-	for _, d := range e.domains.all() {
-		run := d.view().run
-		if run == nil {
-			continue
-		}
-		all := portState(run.rec)
-		for _, p := range run.rec.Ports {
-			if p.Network == network {
-				s := all[p.Name]
-				s.Master = bridge
-				ports[p.Name] = s
-			}
+// networksOf are the networks that a record's ports are on, as they are active now; nil stands for one that is not.
+func (e *Engine) networksOf(r record) map[string]*spec.Network {
+	out := map[string]*spec.Network{}
+	for _, p := range r.Ports {
+		if n, ok := e.networks.named(p.Network); ok {
+			out[p.Network] = n.view().live
 		}
 	}
-	return ports
+	return out
+}
+
+// replug puts the ports of a guest where they belong: after a network of theirs was started or changed, and when that
+// happened while the guest was being started and nobody saw it yet. Both sides look after they can be seen, so one of the
+// two sees the other. A guest that ends meanwhile needs nothing.
+func (e *Engine) replug(ctx context.Context, d *domain, run *running) {
+	want := state.State{Ports: e.portsNow(run.rec)}
+	_, err := e.converge(context.WithoutCancel(ctx), want, want.Scope())
+	if err != nil && d.view().run == run {
+		e.problem.add(e.log, "domain '"+d.label+"' is cut off from its network: "+err.Error())
+	}
+}
+
+// replugAll does that for the guests on a network.
+func (e *Engine) replugAll(ctx context.Context, n *network) {
+	for _, d := range e.domains.all() {
+		if run := d.view().run; run != nil && run.nicsOn(n.label) > 0 {
+			e.replug(ctx, d, run)
+		}
+	}
+}
+
+// nicsOn is how many NICs a guest has on a network.
+func (run *running) nicsOn(network string) int {
+	n := 0
+	for _, p := range run.rec.Ports {
+		if p.Network == network {
+			n++
+		}
+	}
+	return n
 }
 
 // releaseNames gives back what a record holds of the allocators.

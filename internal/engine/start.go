@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,9 @@ func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, run.rec.State, run.rec.Reason, false
 	})
+	if !maps.Equal(s.plugged, e.networksOf(run.rec)) {
+		e.replug(e.ctx, d, run)
+	}
 	e.watchRun(d, run)
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: server.EventStartedBooted})
 	if s.paused {
@@ -126,8 +130,9 @@ type starting struct {
 	running  *running
 	compiled *guest.Compiled
 	recorded bool
-	files    map[string]*os.File // what QEMU inherits; closed here when it has
-	env      *state.Env          // the taps
+	files    map[string]*os.File      // what QEMU inherits; closed here when it has
+	env      *state.Env               // the taps
+	plugged  map[string]*spec.Network // what they were plugged into
 }
 
 // run does the stages of a start in their order.
@@ -217,6 +222,7 @@ func (s *starting) links(ctx context.Context) error {
 		return nil
 	}
 	for try := 0; ; try++ {
+		s.plugged = s.e.networksOf(s.running.rec)
 		want := state.State{Ports: portState(s.running.rec)}
 		env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
 		s.env = env

@@ -72,15 +72,16 @@ func (d *differ) checkName(name, want, have string) error {
 	return nil
 }
 
-// removals finds the links that have to go: those nobody wants, those of another owner, taps that are half-made (nobody
-// holds their descriptors). A half-made bridge that is wanted is finished instead.
+// removals finds the links that have to go: those nobody wants, those of another owner, taps that are half-made (unless
+// somebody holds their descriptors). A half-made bridge that is wanted is finished instead.
 func (d *differ) removals() {
 	if d.old.Partial {
 		return
 	}
 	var ports []DeleteLink
 	for _, name := range sortedKeys(d.old.Ports) {
-		if have, want := d.old.Ports[name], d.want.Ports[name]; have.Owner == "" || have.Owner != want.Owner {
+		have, want := d.old.Ports[name], d.want.Ports[name]
+		if have.Owner == "" && !want.Held || have.Owner != "" && have.Owner != want.Owner {
 			ports = append(ports, d.remove(name, have.Owner))
 		}
 	}

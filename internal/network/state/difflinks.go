@@ -123,10 +123,10 @@ func (d *differ) ports() Plan {
 			have.Master = "" // its bridge is another one by then
 		}
 		if ok && !d.gone[name] {
-			if want.NoIPv6 && !have.NoIPv6 {
-				p = append(p, setNoIPv6(name, true))
-			}
-			p = append(p, changeSettings(d.current(want.Master), d.target(name), have, want)...)
+			p = append(p, d.changePort(name, have, want)...)
+			continue
+		}
+		if want.Held { // it went with who held it
 			continue
 		}
 		d.made[name] = true
@@ -137,6 +137,25 @@ func (d *differ) ports() Plan {
 		}
 		p = append(p, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}},
 			SetAlias{Link: link, Alias: Alias(want.Owner)})
+	}
+	return p
+}
+
+// changePort changes a tap that exists.
+func (d *differ) changePort(name string, have, want Port) Plan {
+	link := d.target(name)
+	var p Plan
+	if have.Owner != want.Owner {
+		p = append(p, SetAlias{Link: link, Alias: Alias(want.Owner)})
+	}
+	if want.NoIPv6 && !have.NoIPv6 {
+		p = append(p, setNoIPv6(name, true))
+	}
+	p = append(p, changeSettings(d.current(want.Master), link, have, want)...)
+	if want.Held {
+		for i := range p {
+			p[i] = ofHeld{Step: p[i], link: link}
+		}
 	}
 	return p
 }

@@ -353,3 +353,38 @@ func TestDescriptorsOfATapThatWasRemovedAreClosed(t *testing.T) {
 		t.Errorf("taps left: %v", e.Taps)
 	}
 }
+
+func TestATapThatGoesWithItsGuestMeanwhileIsNoError(t *testing.T) {
+	t.Parallel()
+	e := newEnv(hosttest.NewNS(t))
+	want := config(1)
+	if err := settle(e, want); err != nil {
+		t.Fatal(err)
+	}
+	cut := want.Clone()
+	for name, p := range cut.Ports {
+		p.Master, p.MTU, p.Held = "", 1400, true
+		cut.Ports[name] = p
+	}
+	o, err := Observe(t.Context(), e, allVirbr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Diff(e, o, cut)
+	if err != nil || len(p) == 0 {
+		t.Fatalf("plan %v, %v", p, err)
+	}
+	if err := e.CloseTaps(); err != nil { // the guest ends here
+		t.Fatal(err)
+	}
+	if err := p.Apply(t.Context(), e); err != nil {
+		t.Error(err)
+	}
+	if err := settle(e, cut); err != nil { // and is not made again
+		t.Error(err)
+	}
+	if _, err := set(e, allVirbr, State{}); err != nil {
+		t.Error(err)
+	}
+	empty(t, e)
+}

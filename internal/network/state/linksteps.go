@@ -21,6 +21,24 @@ type target struct {
 	Index int
 }
 
+// ofHeld is a step on a tap that goes when its guest ends: by then it may have.
+type ofHeld struct {
+	Step
+	link target
+}
+
+// Apply implements Step.
+func (s ofHeld) Apply(ctx context.Context, r *Run) error {
+	err := s.Step.Apply(ctx, r)
+	if err == nil {
+		return nil
+	}
+	if _, lerr := r.Kernel.LinkByIndex(s.link.Index); errors.Is(lerr, host.ErrNoLink) {
+		return nil
+	}
+	return err
+}
+
 // AddBridge makes a bridge, down and without its owner's label.
 type AddBridge struct {
 	creates

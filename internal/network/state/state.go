@@ -36,6 +36,9 @@ type Port struct {
 	NoIPv6 bool
 	Up     bool
 	Queues int // 0 is 1; counts only when the tap is made
+	// Held says that a guest has its descriptors: the tap is changed and never made, and may go with the guest at any
+	// moment. Only desired.
+	Held bool
 }
 
 // Element is a member of one of the firewall's sets, as the firewall writes it: {"bridges", "virbr0"}.
