@@ -183,7 +183,7 @@ func (c *Client) deliver(m message, line []byte) error {
 // sortOut turns the errors of a dead socket into ours: closing a unix socket with unread data resets its peer.
 func sortOut(err error) error {
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %w", ErrPeerClosed, err)
+		return ErrPeerClosed // one thing, whether reading or writing noticed it first
 	}
 	return err
 }
