@@ -41,6 +41,18 @@ lint: setup-build ## the pinned formatter and linters
 race: setup-race setup-test build ## the tests again under the race detector
 	TAPROOM_BIN=$(CURDIR)/bin go test -race -timeout 40m ./...
 
+crash: setup-test build ## the daemon is killed at every call, and 200 times at random (the tests kill it 40 times)
+	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 60m ./internal/daemon/crashtest
+
+clients: setup-test build ## the distribution's clients alone
+	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server
+
+NEW := $(CURDIR)/build/backports
+clients-new: setup-test build ## the same with virsh and QEMU of the distribution's backports, unpacked beside
+	tools/backports.sh $(NEW) qemu-system-x86 qemu-utils qemu-system-modules-opengl qemu-system-modules-spice libvirt-clients libvirt0
+	TAPROOM_BIN=$(CURDIR)/bin TAPROOM_VIRSH=$(NEW)/usr/bin/virsh TAPROOM_QEMU10=$(NEW) \
+	  go test -count=1 ./internal/daemon/clienttest ./internal/qemu/...
+
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME
 	go list ./... | while read -r p; do \
