@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"syscall"
@@ -13,6 +14,11 @@ import (
 )
 
 const (
+	// session is how many ids a connection has for itself. Their beginning is random: QEMU answers a command whose client
+	// went away to the client that came after it (seen with QEMU 7.2 and a daemon killed right behind its command).
+	session = 1 << 24
+	// leftovers is how many messages to an earlier client may come before the greeting.
+	leftovers = 64
 	// maxLine bounds one message. The longest that QEMU 10.0 sends, query-qmp-schema's reply, has about 250 KB.
 	maxLine = 8 << 20
 	// eventQueue is how many events may wait for their consumer. A guest can cause events at will, so there must be a
@@ -32,6 +38,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	pending map[uint64]*call
+	base    uint64 // the ids of this connection come after it
 	lastID  uint64
 	err     error // why the connection is over
 }
@@ -58,7 +65,9 @@ func New(ctx context.Context, k *host.Kernel, conn net.Conn, peer string) (*Clie
 		k: k, conn: conn, peer: peer,
 		events: make(chan Event, eventQueue), writing: make(chan struct{}, 1), done: make(chan struct{}),
 		pending: map[uint64]*call{},
+		base:    rand.Uint64N(1<<62/session) * session, // QEMU's numbers end at 2^63
 	}
+	c.lastID = c.base
 	lines := newLineReader(conn, maxLine)
 	if err := c.greet(ctx, lines); err != nil {
 		_ = conn.Close()
@@ -74,22 +83,32 @@ func New(ctx context.Context, k *host.Kernel, conn net.Conn, peer string) (*Clie
 
 func (c *Client) greet(ctx context.Context, lines *lineReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
-	line, err := lines.next()
+	m, err := c.firstMessage(lines)
 	if !stop() {
 		return &NoReplyError{Command: "the connection with a greeting", Err: ctx.Err()}
 	}
 	if err != nil {
 		return &ConnError{Peer: c.peer, Err: sortOut(err)}
 	}
-	m, err := parse(line)
-	if err == nil && m.kind != kindGreeting {
-		err = fmt.Errorf("%w: want a greeting first, got %s", ErrMalformed, excerpt(line))
-	}
-	if err != nil {
-		return &ConnError{Peer: c.peer, Err: err}
-	}
 	c.greeting = m.greeting
 	return nil
+}
+
+// firstMessage reads the greeting. What comes before it was for somebody else.
+func (c *Client) firstMessage(lines *lineReader) (message, error) {
+	for n := 0; ; n++ {
+		line, err := lines.next()
+		if err != nil {
+			return message{}, err
+		}
+		m, err := parse(line)
+		if err != nil || m.kind == kindGreeting {
+			return m, err
+		}
+		if n == leftovers {
+			return m, fmt.Errorf("%w: want a greeting, got %s", ErrMalformed, excerpt(line))
+		}
+	}
 }
 
 // Greeting returns what QEMU said first.
@@ -170,7 +189,10 @@ func (c *Client) deliver(m message, line []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.id == 0 || m.id > c.lastID {
+	if m.id <= c.base || m.id > c.base+session { // a command of an earlier client
+		return nil
+	}
+	if m.id > c.lastID {
 		return fmt.Errorf("%w: reply to a command that was never sent: %s", ErrMalformed, excerpt(line))
 	}
 	if w, ok := c.pending[m.id]; ok { // otherwise its caller gave up

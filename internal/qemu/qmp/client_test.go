@@ -144,6 +144,31 @@ func TestLateReplyOfAnAbandonedCommandDisturbsNobody(t *testing.T) {
 	}
 }
 
+func TestRepliesToAnEarlierClientAreNobodys(t *testing.T) {
+	t.Parallel()
+	c, err := Dial(t.Context(), host.New(host.Options{}), serve(t, func(p *peer) {
+		p.say(`{"return": {"to": "an earlier client"}, "id": 3}`)
+		p.say(`{"event": "STOP"}`)
+		p.greet()
+		p.say(`{"return": {"to": "an earlier client"}, "id": 4}`)
+		for range 2 {
+			_, id, _ := p.next()
+			p.say(`{"error": {"class": "GenericError", "desc": "of an earlier client"}, "id": %d}`, uint64(1)<<63-id)
+			p.say(`{"return": %d, "id": %d}`, id, id)
+		}
+		p.drain()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	var first, second uint64
+	err = c.ExecuteBatch(t.Context(), []Command{{Name: "a", Reply: &first}, {Name: "b", Reply: &second}})
+	if err != nil || second != first+1 {
+		t.Errorf("got %d and %d, %v", first, second, err)
+	}
+}
+
 func TestPeerThatStopsReadingIsDroppedWhenTheCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
@@ -173,11 +198,11 @@ func TestWhatIsNotQMPEndsTheConnectionForEveryWaiter(t *testing.T) {
 		say  func(p *peer)
 	}{
 		{"garbage", ErrMalformed, func(p *peer) { p.say("hello") }},
-		{"two kinds in one", ErrMalformed, func(p *peer) { p.say(`{"return": {}, "event": "X", "id": 2}`) }},
+		{"two kinds in one", ErrMalformed, func(p *peer) { p.say(`{"return": {}, "event": "X", "id": %d}`, p.last+1) }},
 		{"no kind", ErrMalformed, func(p *peer) { p.say(`{"id": 2}`) }},
 		{"second greeting", ErrMalformed, func(p *peer) { fmt.Fprint(p.conn, hello) }},
 		{"reply without id", ErrMalformed, func(p *peer) { p.say(`{"error": {"class": "GenericError", "desc": "JSON"}}`) }},
-		{"reply to the future", ErrMalformed, func(p *peer) { p.say(`{"return": {}, "id": 99}`) }},
+		{"reply to the future", ErrMalformed, func(p *peer) { p.say(`{"return": {}, "id": %d}`, p.last+99) }},
 		{"negative id", ErrMalformed, func(p *peer) { p.say(`{"return": {}, "id": -1}`) }},
 		{"endless line", ErrLineTooLong, func(p *peer) {
 			for b := []byte(strings.Repeat("x", 1<<20)); ; {
@@ -231,7 +256,12 @@ func TestDialNeedsAGreeting(t *testing.T) {
 		{"nothing until the deadline", context.DeadlineExceeded, func(p *peer) { p.next() }},
 		{"greets and then hangs", context.DeadlineExceeded, func(p *peer) { fmt.Fprint(p.conn, hello); p.next(); p.next() }},
 		{"closes at once", ErrPeerClosed, func(*peer) {}},
-		{"greets with something else", ErrMalformed, func(p *peer) { p.say(`{"event": "X"}`); p.next() }},
+		{"greets with something else", ErrMalformed, func(p *peer) {
+			for range leftovers + 1 {
+				p.say(`{"event": "X"}`)
+			}
+			p.next()
+		}},
 		{"greets in another type", ErrMalformed, func(p *peer) { p.say(`{"QMP": []}`); p.next() }},
 		{"speaks another protocol", ErrMalformed, func(p *peer) { p.say("SSH-2.0-OpenSSH_9.2"); p.next() }},
 	}
@@ -288,7 +318,7 @@ func TestDescriptorsTravelWithTheirCommand(t *testing.T) {
 		n, _ := files[0].Read(b)
 		files[0].Close()
 		content <- string(b[:n])
-		p.say(`{"return": {"fdset-id": 7, "fd": 21}, "id": 2}`)
+		p.say(`{"return": {"fdset-id": 7, "fd": 21}, "id": %d}`, p.last+1)
 		p.drain()
 	})
 	path := filepath.Join(t.TempDir(), "disk")

@@ -99,6 +99,9 @@ func (c *Client) enlist(commands []Command) (calls []*call, ids []uint64, data [
 	if c.err != nil {
 		return nil, nil, nil, c.err
 	}
+	if c.lastID-c.base+uint64(len(commands)) > session {
+		return nil, nil, nil, &ConnError{Peer: c.peer, Err: errors.New("every id of this connection was used")}
+	}
 	first := c.lastID + 1
 	for i, cmd := range commands {
 		if data, err = encode(data, first+uint64(i), cmd); err != nil {

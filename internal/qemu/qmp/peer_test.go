@@ -21,6 +21,7 @@ const hello = `{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7
 type peer struct {
 	conn net.Conn
 	in   *bufio.Reader
+	last uint64 // the id of the last command that was read
 }
 
 func (p *peer) say(format string, args ...any) { fmt.Fprintf(p.conn, format+"\n", args...) }
@@ -39,6 +40,7 @@ func (p *peer) next() (name string, id uint64, args json.RawMessage) {
 	if json.Unmarshal(line, &c) != nil {
 		return string(line), 0, nil
 	}
+	p.last = c.ID
 	return c.Execute, c.ID, c.Arguments
 }
 
