@@ -38,7 +38,10 @@ func (e *Engine) autostart(ctx context.Context) error {
 	if err := e.applyConfigured(ctx); err != nil {
 		e.problem.add(e.log, "autostart: "+err.Error())
 	}
-	return e.k.WriteFile(done, nil, 0o600, false)
+	if err := e.k.WriteFile(done, nil, 0o600, false); err != nil {
+		e.problem.add(e.log, "what starts by itself will be started again with the daemon: "+err.Error()+remedy(err))
+	}
+	return nil
 }
 
 // applyConfigured applies the documents in the configuration directory.

@@ -60,6 +60,7 @@ type Engine struct {
 	cgroup  string // where guests' cgroups hang
 	problem problems
 	left    leftovers
+	orphans orphans
 	work    sync.WaitGroup // goroutines that belong to the engine
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -155,24 +156,33 @@ func (e *Engine) openAllocators(context.Context) (err error) {
 
 // loadDefinitions reads what is defined. Damaged files are set aside and stay in the list of problems.
 func (e *Engine) loadDefinitions(context.Context) error {
-	items, damaged, err := e.definitions.Load()
+	err := load(e, "domain", e.definitions, func(h definition, xml []byte) (spec.UUID, bool) {
+		holder, ok := e.domains.add(newDomain(h.UUID, h.Name, &defined{head: h, xml: xml}))
+		return holder.id(), ok
+	})
 	if err != nil {
 		return err
 	}
-	e.problem.damaged(e.log, damaged)
+	return load(e, "network", e.netDefs, func(h definition, xml []byte) (spec.UUID, bool) {
+		holder, ok := e.networks.add(newNetwork(h.UUID, h.Name, &defined{head: h, xml: xml}))
+		return holder.id(), ok
+	})
+}
+
+// load hands each definition of a kind to add, which returns who has its name or UUID already.
+func load(e *Engine, kind string, from *store.Store[definition], add func(definition, []byte) (spec.UUID, bool)) error {
+	items, damaged, err := from.Load()
+	if err != nil {
+		return err
+	}
+	e.problem.damaged(e.log, damaged, ": restore it from a backup, or define the "+kind+" again")
 	for _, i := range items {
-		if h, ok := e.domains.add(newDomain(i.Head.UUID, i.Head.Name, &defined{head: i.Head, xml: i.Doc})); !ok {
-			e.problem.add(e.log, fmt.Sprintf("domain '%s' is defined twice: %s and %s; the second is left alone", h.label, h.uuid, i.Head.UUID))
+		if i.Key != i.Head.UUID.String() {
+			e.problem.add(e.log, fmt.Sprintf("state file %s holds %s '%s' with the UUID %s, which is not what it is called; it is left alone", from.Path(i.Key), kind, i.Head.Name, i.Head.UUID))
+			continue
 		}
-	}
-	items, damaged, err = e.netDefs.Load()
-	if err != nil {
-		return err
-	}
-	e.problem.damaged(e.log, damaged)
-	for _, i := range items {
-		if h, ok := e.networks.add(newNetwork(i.Head.UUID, i.Head.Name, &defined{head: i.Head, xml: i.Doc})); !ok {
-			e.problem.add(e.log, fmt.Sprintf("network '%s' is defined twice: %s and %s; the second is left alone", h.label, h.uuid, i.Head.UUID))
+		if holder, ok := add(i.Head, i.Doc); !ok {
+			e.problem.add(e.log, fmt.Sprintf("%s '%s' is defined twice, with the UUIDs %s and %s; the second is left alone", kind, i.Head.Name, holder, i.Head.UUID))
 		}
 	}
 	return nil

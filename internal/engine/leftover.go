@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"taproom/internal/api/virterr"
 	"taproom/internal/spec"
 )
 
@@ -58,6 +59,13 @@ func (e *Engine) clearAway(ctx context.Context, d *domain, rec record) error {
 	return fmt.Errorf("%w; it is tried again", err)
 }
 
+// has reports whether something is left of a guest.
+func (s *leftovers) has(uuid spec.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byUUID[uuid] != nil
+}
+
 // clearAgain makes another attempt.
 func (e *Engine) clearAgain(ctx context.Context, l *leftover) error {
 	l.mu.Lock()
@@ -79,6 +87,9 @@ func (e *Engine) clearAgain(ctx context.Context, l *leftover) error {
 
 // nothingLeft makes sure that nothing is left of an earlier run of a guest.
 func (e *Engine) nothingLeft(ctx context.Context, uuid spec.UUID) error {
+	if o := e.orphans.of(uuid); o != nil {
+		return virterr.Wrap(virterr.OperationInvalid, o)
+	}
 	e.left.mu.Lock()
 	l := e.left.byUUID[uuid]
 	e.left.mu.Unlock()

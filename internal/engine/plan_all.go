@@ -40,7 +40,7 @@ func (e *Engine) desired() (state.State, error) {
 			want = want.Merge(state.State{Ports: e.portsNow(run.rec)})
 		}
 	}
-	return want, nil
+	return want.Merge(e.orphans.links()), nil
 }
 
 // everything is the scope of all that is ours, and of what want names.

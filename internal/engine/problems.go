@@ -30,9 +30,9 @@ func (p *problems) solved(what string) {
 	p.list = slices.DeleteFunc(slices.Clone(p.list), func(s string) bool { return s == what })
 }
 
-func (p *problems) damaged(log *slog.Logger, files []*store.Damaged) {
+func (p *problems) damaged(log *slog.Logger, files []*store.Damaged, then string) {
 	for _, f := range files {
-		p.add(log, f.Error())
+		p.add(log, f.Error()+then)
 	}
 }
 

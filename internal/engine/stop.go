@@ -37,6 +37,9 @@ func (e *Engine) DestroyDomain(ctx context.Context, uuid spec.UUID, flags uint32
 		if was == nil && strings.HasPrefix(cut, "start ") {
 			return nil // a start was cut short, and took back what it had made
 		}
+		if o := e.orphans.of(uuid); o != nil {
+			return e.end(j.Context(), o)
+		}
 		return err
 	}
 	if flags&server.DestroyGraceful != 0 {

@@ -21,7 +21,7 @@ func (e *Engine) sweepGuests(guests []*running) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		if uuid, err := spec.ParseUUID(entry.Name()); err == nil && !known[uuid.String()] {
+		if uuid, err := spec.ParseUUID(entry.Name()); err == nil && !known[uuid.String()] && e.orphans.of(uuid) == nil {
 			errs = append(errs, e.k.RemoveAll(e.paths.Guest(entry.Name())))
 		}
 	}

@@ -35,6 +35,10 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	for _, g := range guests {
 		want = want.Merge(state.State{Ports: e.portsNow(g.rec)})
 	}
+	if err := e.findOrphans(ctx, guests); err != nil {
+		return err
+	}
+	want = want.Merge(e.orphans.links())
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
 	}
@@ -47,8 +51,12 @@ func (e *Engine) recallNetworks(want *state.State) error {
 	if err != nil {
 		return err
 	}
-	e.problem.damaged(e.log, damaged)
-	for _, i := range items {
+	e.problem.damaged(e.log, damaged, "; where the network is defined, it goes on as it is defined")
+	again, err := e.asDefined(damaged)
+	if err != nil {
+		return err
+	}
+	for _, i := range append(items, again...) {
 		doc, err := spec.ParseNetwork(i.Doc)
 		if err != nil {
 			e.problem.add(e.log, fmt.Sprintf("network '%s' was active and its document cannot be read: %v", i.Head.Name, err))
@@ -77,13 +85,37 @@ func (e *Engine) recallNetworks(want *state.State) error {
 	return nil
 }
 
+// asDefined puts definitions in the place of damaged records of active networks: guests may be on them.
+func (e *Engine) asDefined(damaged []*store.Damaged) ([]store.Item[activeNetwork], error) {
+	var items []store.Item[activeNetwork]
+	for _, f := range damaged {
+		uuid, err := spec.ParseUUID(f.Key)
+		if err != nil {
+			continue
+		}
+		n, ok := e.networks.uuid(uuid)
+		if !ok {
+			continue
+		}
+		def := n.view().def // they are loaded, and none is active yet
+		i := store.Item[activeNetwork]{
+			Key: f.Key, Head: activeNetwork{Name: n.label, UUID: uuid, Bridge: def.head.Bridge, Persistent: true}, Doc: def.xml,
+		}
+		if err := e.actives.Put(i); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	return items, nil
+}
+
 // recallGuests adopts the guests that run and clears away the others; it returns the adopted ones.
 func (e *Engine) recallGuests(ctx context.Context) ([]*running, error) {
 	items, damaged, err := e.records.Load()
 	if err != nil {
 		return nil, err
 	}
-	e.problem.damaged(e.log, damaged)
+	e.problem.damaged(e.log, damaged, "")
 	var adopted []*running
 	for _, i := range items {
 		e.nextID.Store(max(e.nextID.Load(), i.Head.ID))

@@ -30,7 +30,7 @@ func (k *Kernel) WriteFile(path string, data []byte, mode fs.FileMode, durable b
 	if err != nil {
 		k.Step("file remove " + base)
 		_ = os.Remove(temp) // it may not exist; what failed is said below
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, withoutPath(err))
 	}
 	if durable {
 		if err := k.SyncDir(filepath.Dir(path)); err != nil {
@@ -38,6 +38,19 @@ func (k *Kernel) WriteFile(path string, data []byte, mode fs.FileMode, durable b
 		}
 	}
 	return nil
+}
+
+// withoutPath drops the name of a temporary file, which nobody asked for.
+func withoutPath(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 func (k *Kernel) writeTemp(temp string, data []byte, mode fs.FileMode, durable bool) error {

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/host"
 )
 
@@ -30,15 +32,24 @@ type Item[Head any] struct {
 	Doc  []byte
 }
 
-// Damaged is a file whose checksum or form is wrong. It was moved to Aside.
+// Damaged is a file that cannot be read, or whose checksum or form is wrong. It was moved to Aside.
 type Damaged struct {
-	Path, Aside string
+	Key         string
+	Name        string // what it seems to be about; "" when not even that can be read
+	Path, Aside string // Aside is "" when it could not be moved
 	Reason      string
 }
 
 // Error names the file, what is wrong with it and where it went.
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("state file %s is damaged (%s); it was moved to %s: restore it from a backup, or define the object again", d.Path, d.Reason, d.Aside)
+	of, went := "", "it cannot be moved away either"
+	if d.Name != "" {
+		of = fmt.Sprintf(" of %q", d.Name)
+	}
+	if d.Aside != "" {
+		went = "it was moved to " + d.Aside
+	}
+	return fmt.Sprintf("state file %s%s is damaged (%s); %s", d.Path, of, d.Reason, went)
 }
 
 const magic = "taproom-state 1 sha256="
@@ -88,22 +99,56 @@ func (s *Store[Head]) Load() ([]Item[Head], []*Damaged, error) {
 		if !ok {
 			continue
 		}
-		data, err := s.k.ReadFile(s.path(key))
-		if err != nil {
+		item, d, err := s.load(key)
+		switch {
+		case err != nil:
 			return nil, nil, err
-		}
-		item, reason := decode[Head](key, data)
-		if reason == "" {
+		case d != nil:
+			damaged = append(damaged, d)
+		default:
 			items = append(items, item)
-			continue
 		}
-		d := &Damaged{Path: s.path(key), Aside: s.path(key) + aside, Reason: reason}
-		if err := s.k.Rename(d.Path, d.Aside); err != nil {
-			return nil, nil, err
-		}
-		damaged = append(damaged, d)
 	}
 	return items, damaged, nil
+}
+
+// load reads one document, or sets its file aside. What the whole machine lacks is no damage.
+func (s *Store[Head]) load(key string) (Item[Head], *Damaged, error) {
+	data, err := s.k.ReadFile(s.path(key))
+	for _, scarce := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
+		if errors.Is(err, scarce) {
+			return Item[Head]{}, nil, err
+		}
+	}
+	var item Item[Head]
+	var reason string
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		reason = "it cannot be read: " + path.Err.Error()
+	case err != nil:
+		reason = "it cannot be read: " + err.Error()
+	default:
+		item, reason = decode[Head](key, data)
+	}
+	if reason == "" {
+		return item, nil, nil
+	}
+	d := &Damaged{Key: key, Name: seemingName(data), Path: s.path(key), Aside: s.path(key) + aside, Reason: reason}
+	if err := s.k.Rename(d.Path, d.Aside); err != nil {
+		d.Aside = ""
+	}
+	return item, d, nil
+}
+
+// seemingName is the name in a head that cannot be trusted, for messages.
+func seemingName(data []byte) string {
+	_, rest, _ := bytes.Cut(data, []byte(`{"name":`))
+	var name string
+	if json.NewDecoder(bytes.NewReader(rest)).Decode(&name) != nil {
+		return ""
+	}
+	return name
 }
 
 // IsAside reports whether a document was once damaged and set aside.
@@ -119,6 +164,9 @@ const (
 	suffix = ".state"
 	aside  = ".damaged" // behind the whole name
 )
+
+// Path is where a document lies.
+func (s *Store[Head]) Path(key string) string { return s.path(key) }
 
 func (s *Store[Head]) path(key string) string { return filepath.Join(s.dir, key+suffix) }
 

@@ -93,6 +93,9 @@ func TestADamagedFileIsSetAsideAndTheOthersAreLoaded(t *testing.T) {
 			if len(damaged) != 1 || !strings.HasPrefix(name, damaged[0].Reason) {
 				t.Fatalf("damaged %v, want one: %s", damaged, name)
 			}
+			if n := damaged[0].Name; n != "" && n != "x" {
+				t.Errorf("it is taken for %q", n)
+			}
 			if _, err := os.Stat(damaged[0].Aside); err != nil {
 				t.Errorf("the damaged file is not where the error says: %v", err)
 			}
@@ -105,6 +108,23 @@ func TestADamagedFileIsSetAsideAndTheOthersAreLoaded(t *testing.T) {
 				t.Errorf("reported twice: %v", again)
 			}
 		})
+	}
+}
+
+func TestWhatCannotBeReadIsSetAsideUnlessTheMachineLacksSomething(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir)
+	if err := s.Put(Item[head]{Key: "y", Head: head{Name: "y"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	items, damaged := load(t, s)
+	want := "state file " + dir + "/folder.state is damaged (it cannot be read: is a directory); it was moved to " + dir + "/folder.state.damaged"
+	if len(items) != 1 || len(damaged) != 1 || damaged[0].Error() != want {
+		t.Errorf("loaded %+v, damaged %v, want %s", items, damaged, want)
 	}
 }
 
