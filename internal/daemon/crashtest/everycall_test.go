@@ -109,24 +109,24 @@ func (tr trial) run(w *world, o ...daemontest.Option) (calls []string, killed bo
 
 // whole starts the daemon, does everything and stops it.
 func (tr trial) whole(w *world, o ...daemontest.Option) error {
-	broken := func(err error) error {
+	ended := func(err error) error {
 		if err != nil && !w.Alive() {
 			return fmt.Errorf("%w: %w", errBroken, err)
 		}
 		return err
 	}
 	if err := w.Start(o...); err != nil {
-		return broken(err)
+		return ended(err)
 	}
 	c, err := w.Dial()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errBroken, err)
+		return broken(err)
 	}
 	defer c.Close()
 	if err := tr.drive(w, c); err != nil {
 		return err
 	}
-	return broken(w.Stop())
+	return ended(w.Stop())
 }
 
 // beliefs is what the clients know.

@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
 )
 
 // Flags of libvirt's lists, and two states of domains.
@@ -31,19 +33,19 @@ func (w *world) verify(c *client.Client) error {
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {
-		return w.broken(err)
+		return broken(err)
 	}
 	deadline := time.After(10 * time.Second)
 	for {
 		seen, wrong, err := w.look(ctx, c)
 		if err != nil {
-			return w.broken(err)
+			return broken(err)
 		}
 		if len(wrong) == 0 {
 			for _, o := range w.objects {
 				o.belief, o.pid = seen[o.name].belief, seen[o.name].pid
 			}
-			return w.broken(unsubscribe(ctx))
+			return broken(unsubscribe(ctx))
 		}
 		select {
 		case _, ok := <-events:
@@ -56,10 +58,11 @@ func (w *world) verify(c *client.Client) error {
 	}
 }
 
-// broken makes an error of the connection what it is.
-func (w *world) broken(err error) error {
-	if err == nil {
-		return nil
+// broken marks an error of the connection as one. What the daemon refused, or did not answer in time, is none.
+func broken(err error) error {
+	var refused *virterr.Error
+	if err == nil || errors.As(err, &refused) || errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", errBroken, err)
 }

@@ -113,11 +113,9 @@ func (w *world) do(c *client.Client, s step) error {
 		s.of.belief = s.then
 	case errors.As(err, &refused):
 		s.of.belief = before
-		return fmt.Errorf("%s %s: %w", s.name, s.of.name, err)
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s %s: the daemon lives and does not answer: %w", s.name, s.of.name, err)
+		fallthrough
 	default:
-		return fmt.Errorf("%s %s: %w: %w", s.name, s.of.name, errBroken, err)
+		return fmt.Errorf("%s %s: %w", s.name, s.of.name, broken(err))
 	}
 	if s.of.kind == "domain" && s.of.active != yes {
 		s.of.pid = 0

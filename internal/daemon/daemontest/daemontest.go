@@ -281,8 +281,11 @@ func (d *Daemon) Said() string { return d.said.String() }
 // PID is the daemon's process.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
-// Alive reports whether the daemon still runs.
+// Alive reports whether the daemon was started and still runs.
 func (d *Daemon) Alive() bool {
+	if d.cmd == nil {
+		return false
+	}
 	select {
 	case <-d.done:
 		return false
@@ -301,7 +304,7 @@ func (d *Daemon) Stop() error { return d.end(unix.SIGTERM) }
 func (d *Daemon) Kill() { _ = d.end(unix.SIGKILL) }
 
 func (d *Daemon) end(sig unix.Signal) error {
-	if d.cmd == nil || !d.Alive() {
+	if !d.Alive() {
 		return nil
 	}
 	if err := d.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
