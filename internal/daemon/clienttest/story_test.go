@@ -48,7 +48,9 @@ func (c *clients) tell(name string) {
 			}
 		}
 	}
-	story.Comment = got.Bytes()
+	if story.Comment = got.Bytes(); name == hostStory {
+		story.Comment = []byte(ofAnyHost(got.String()))
+	}
 	c.golden(name, string(txtar.Format(story)))
 }
 
@@ -81,6 +83,9 @@ func (c *clients) step(prompt string, args []string) string {
 		args = append([]string{"-r"}, args...)
 	}
 	out, code := c.run(c.virsh(args...))
+	if out = strings.TrimRight(out, "\n"); out != "" { // how many there are depends on virsh's version
+		out += "\n"
+	}
 	return fmt.Sprintf("%s[exit %d]\n", c.normal(out), code)
 }
 
@@ -115,12 +120,44 @@ var varies = []struct {
 }{
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
 	{regexp.MustCompile(`(\bcpu\.\w+)=\d+`), "$1=<n>"},
+	// A bridge has something to say to a guest that stands still, sometimes.
+	{regexp.MustCompile(`(?m)(^vnet\d+ rx_(?:bytes|packets) |net\.\d+\.rx\.(?:bytes|pkts)=)\d+`), "$1<n>"},
 	// Whether something was counted is the same each time, how much is not.
 	{regexp.MustCompile(`(\bballoon\.[\w-]+|\.(?:bytes|pkts|reqs|times|time))=[1-9]\d*`), "$1=<n>"},
 	{regexp.MustCompile(`(?m)^((?:\w+ (?:rd|wr|rx|tx)_\w+|rss|minor_fault|unused|available|usable|disk_caches|last_update)) [1-9]\d*$`), "$1 <n>"},
 	{regexp.MustCompile(`/dev/pts/\d+`), "/dev/pts/<n>"},
 	{regexp.MustCompile(`\+\d{6,}:\+\d{6,}`), "+<uid>:+<gid>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?([+-]\d{4})?`), "<date>"},
+}
+
+// hostVaries is what no two hosts have in common.
+var hostVaries = []struct {
+	what *regexp.Regexp
+	show string
+}{
+	{regexp.MustCompile(`(?m)^(CPU\(s\)|CPU frequency|CPU socket\(s\)|Core\(s\) per socket|Thread\(s\) per core|NUMA cell\(s\)|Memory size): +[1-9].*$`), "$1: <n>"},
+	{regexp.MustCompile(`(?m)^(total  |free   |buffers|cached |user|system|idle|iowait|Total):\s+\d+`), "$1: <n>"},
+	{regexp.MustCompile(`<(vendor|memory unit='KiB')>[^<]+<`), "<$1>…<"},
+	{regexp.MustCompile(`<topology .*/>`), "<topology …/>"},
+	{regexp.MustCompile(`(?m)^ *<domain type='kvm'/>\n`), ""},
+	{regexp.MustCompile(`<cpus num='\d+'>`), "<cpus num='…'>"},
+	{regexp.MustCompile(`(libvirt|API: QEMU|hypervisor: QEMU) \d+\.\d+\.\d+`), "$1 <version>"},
+	// Long lists are shown by their first entry.
+	{regexp.MustCompile(`(?m)^( *<(?:feature name|model usable|machine|cpu id)[ =]).*(?:\n *<(?:feature name|model usable|machine|cpu id)[ =].*)*$`), "$1…"},
+	{regexp.MustCompile(`(?m)^486\n(?:[\w-]+\n)+$`), "486\n…\n"},
+}
+
+// hostStory is the one that tells of the host.
+const hostStory = "host.story"
+
+func ofAnyHost(s string) string {
+	if host, err := os.Hostname(); err == nil {
+		s = regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(host)+`$`).ReplaceAllString(s, "<hostname>")
+	}
+	for _, v := range hostVaries {
+		s = v.what.ReplaceAllString(s, v.show)
+	}
+	return s
 }
 
 // uuids are shown when a document of the story gave them: 00000000-….

@@ -1,51 +1,42 @@
 # What is to start by itself starts once after the host's boot, and not whenever the daemon does.
 $ net-define network.xml
 Network default defined from network.xml
-
 [exit 0]
 $ net-autostart default
 Network default marked as autostarted
-
 [exit 0]
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ autostart guest
 Domain 'guest' marked as autostarted
-
 [exit 0]
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 % restart
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 $ net-list --all
  Name      State      Autostart   Persistent
 ----------------------------------------------
  default   inactive   yes         yes
-
 [exit 0]
 % reboot
 $ list --all
  Id   Name    State
 -----------------------
  1    guest   running
-
 [exit 0]
 $ net-list --all
  Name      State    Autostart   Persistent
 --------------------------------------------
  default   active   yes         yes
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -62,7 +53,6 @@ Autostart:      enable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ net-info default
 Name:           default
@@ -71,57 +61,46 @@ Active:         yes
 Persistent:     yes
 Autostart:      yes
 Bridge:         virbr0
-
 [exit 0]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ net-destroy default
 Network default destroyed
-
 [exit 0]
 % restart
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 $ net-list --all
  Name      State      Autostart   Persistent
 ----------------------------------------------
  default   inactive   yes         yes
-
 [exit 0]
 $ autostart guest --disable
 Domain 'guest' unmarked as autostarted
-
 [exit 0]
 % reboot
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 $ net-list --all
  Name      State    Autostart   Persistent
 --------------------------------------------
  default   active   yes         yes
-
 [exit 0]
 $ net-destroy default
 Network default destroyed
-
 [exit 0]
 $ net-undefine default
 Network default has been undefined
-
 [exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 -- guest.xml --
 <domain type='qemu'>

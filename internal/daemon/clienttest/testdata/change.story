@@ -1,10 +1,8 @@
 # What a definition and what runs hold can be changed, each for itself.
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ setmem guest 16M --config
-
 [exit 0]
 $ dominfo guest
 Id:             -
@@ -20,53 +18,40 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ setmem guest 64M --config
 error: invalid argument: cannot set memory of domain 'guest' to 65536 KiB: its maximum is 32768 KiB
-
 [exit 1]
 $ setmaxmem guest 64M --config
-
 [exit 0]
 $ setmem guest 48M --config
-
 [exit 0]
 $ dumpxml guest --xpath //memory|//currentMemory
 <memory unit="KiB">65536</memory>
 <currentMemory unit="KiB">49152</currentMemory>
-
 [exit 0]
 $ setvcpus guest 3 --config
 error: invalid argument: requested vcpus is greater than max allowable vcpus for the persistent domain: 3 > 2
-
 [exit 1]
 $ setvcpus guest 4 --config --maximum
-
 [exit 0]
 $ setvcpus guest 3 --config
-
 [exit 0]
 $ vcpucount guest
 maximum      config         4
 current      config         3
-
 [exit 0]
 $ dumpxml guest --xpath //vcpu
 <vcpu placement="static" current="3">4</vcpu>
-
 [exit 0]
 $ attach-device guest disk.xml --config
 Device attached successfully
-
 [exit 0]
 $ attach-device guest nic.xml --config
 Device attached successfully
-
 [exit 0]
 $ attach-disk guest ROOT/work/disk2.img vdc --config
 Disk attached successfully
-
 [exit 0]
 $ domblklist guest
  Target   Source
@@ -74,14 +59,12 @@ $ domblklist guest
  vda      ROOT/work/disk.img
  vdb      ROOT/work/disk3.img
  vdc      ROOT/work/disk2.img
-
 [exit 0]
 $ domiflist guest
  Interface   Type   Source   Model    MAC
 ---------------------------------------------------------
  -           user   -        virtio   52:54:00:00:00:01
  -           user   -        virtio   52:54:00:00:00:02
-
 [exit 0]
 $ dumpxml guest --xpath //disk|//interface
 <disk type="file" device="disk">
@@ -113,36 +96,29 @@ $ dumpxml guest --xpath //disk|//interface
   <model type="virtio"/>
   <address type="pci" domain="0x0000" bus="0x06" slot="0x00" function="0x0"/>
 </interface>
-
 [exit 0]
 $ attach-device guest broken.xml --config
 error: Failed to attach device from broken.xml
 error: XML error: line 2: document ends inside <interface>
-
 [exit 1]
 $ attach-device guest twice.xml --config
 error: Failed to attach device from twice.xml
 error: XML error: cannot attach a device to domain 'guest': invalid devices/disk/target/@dev: target "vda" is used by two disks
-
 [exit 1]
 $ attach-device guest host.xml --config
 error: Failed to attach device from host.xml
 error: unsupported configuration: cannot attach a device to domain 'guest': devices/hostdev is not supported: host devices are not passed through yet
-
 [exit 1]
 $ detach-device guest disk.xml --config
 error: Failed to detach device from disk.xml
 error: this function is not supported by the connection driver: virDomainDetachDeviceFlags
-
 [exit 1]
 $ update-device guest disk.xml --config
 error: Failed to update device from disk.xml
 error: this function is not supported by the connection driver: virDomainUpdateDeviceFlags
-
 [exit 1]
 $ start guest --paused
 Domain 'guest' started
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -159,52 +135,41 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ setmem guest 32M --live
-
 [exit 0]
 $ setmem guest 128M --live
 error: invalid argument: cannot set memory of domain 'guest' to 131072 KiB: its maximum is 65536 KiB
-
 [exit 1]
 $ setmaxmem guest 128M --live
 error: Unable to change MaxMemorySize
 error: Requested operation is not valid: cannot change the maximum memory of domain 'guest' while it runs; use --config
-
 [exit 1]
 $ setmem guest 40M --config
-
 [exit 0]
 $ setvcpus guest 2 --live
 error: Operation not supported: virtual CPUs of domain 'guest' cannot be changed while it runs; use --config
-
 [exit 1]
 $ setvcpus guest 2 --config
-
 [exit 0]
 $ vcpucount guest
 maximum      config         4
 maximum      live           4
 current      config         2
 current      live           3
-
 [exit 0]
 $ attach-device guest nic.xml
 error: Failed to attach device from nic.xml
 error: Operation not supported: devices cannot be plugged into domain 'guest' while it runs; use --config
-
 [exit 1]
 $ attach-device guest nic2.xml --config
 Device attached successfully
-
 [exit 0]
 $ domiflist guest
  Interface   Type   Source   Model    MAC
 ---------------------------------------------------------
  -           user   -        virtio   52:54:00:00:00:01
  -           user   -        virtio   52:54:00:00:00:02
-
 [exit 0]
 $ domiflist guest --inactive
  Interface   Type   Source   Model    MAC
@@ -212,11 +177,9 @@ $ domiflist guest --inactive
  -           user   -        virtio   52:54:00:00:00:01
  -           user   -        virtio   52:54:00:00:00:02
  -           user   -        virtio   52:54:00:00:00:03
-
 [exit 0]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ domiflist guest
  Interface   Type   Source   Model    MAC
@@ -224,7 +187,6 @@ $ domiflist guest
  -           user   -        virtio   52:54:00:00:00:01
  -           user   -        virtio   52:54:00:00:00:02
  -           user   -        virtio   52:54:00:00:00:03
-
 [exit 0]
 $ desc guest
 No description for domain: guest
@@ -234,11 +196,9 @@ No title for domain: guest
 [exit 0]
 $ metadata guest http://example.org/app
 error: this function is not supported by the connection driver: virDomainGetMetadata
-
 [exit 1]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 -- guest.xml --
 <domain type='qemu'>

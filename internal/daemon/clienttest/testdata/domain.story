@@ -1,34 +1,27 @@
 # A guest is defined, looked at, started paused, changed, stopped and forgotten.
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 $ list
  Id   Name   State
 --------------------
-
 [exit 0]
 $ domid guest
 -
-
 [exit 0]
 $ domuuid guest
 00000000-0000-4000-8000-000000000001
-
 [exit 0]
 $ domname 00000000-0000-4000-8000-000000000001
 guest
-
 [exit 0]
 $ domstate guest --reason
 shut off (unknown)
-
 [exit 0]
 $ dominfo guest
 Id:             -
@@ -44,7 +37,6 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ domstats guest
 Domain: 'guest'
@@ -54,21 +46,18 @@ Domain: 'guest'
   balloon.maximum=<n>
   vcpu.current=2
   vcpu.maximum=2
-
 [exit 0]
 $ domiflist guest
  Interface   Type      Source    Model    MAC
 -------------------------------------------------------------
  -           network   default   virtio   52:54:00:00:00:01
  -           user      -         e1000    52:54:00:00:00:02
-
 [exit 0]
 $ domblklist guest --details
  Type   Device   Target   Source
 -----------------------------------------------------------
  file   disk     vda      ROOT/work/disk.img
  file   cdrom    hdc      -
-
 [exit 0]
 $ dumpxml guest
 <domain type='qemu'>
@@ -149,63 +138,49 @@ $ dumpxml guest
     </memballoon>
   </devices>
 </domain>
-
 [exit 0]
 $ vncdisplay guest
 error: Domain is not running
-
 [exit 1]
 $ ttyconsole guest
-
 [exit 1]
 $ net-start default
 error: failed to get network 'default'
 error: Network not found: no network with matching name 'default'
-
 [exit 1]
 $ net-define network.xml
 Network default defined from network.xml
-
 [exit 0]
 $ net-start default
 Network default started
-
 [exit 0]
 $ start guest --paused
 Domain 'guest' started
-
 [exit 0]
 $ start guest
 error: Domain is already active
-
 [exit 1]
 $ list --all
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ list --title
  Id   Name    State    Title
 -------------------------------------------
  1    guest   paused   A guest of a story
-
 [exit 0]
 $ list --uuid --name
 00000000-0000-4000-8000-000000000001 guest
-
 [exit 0]
 $ domid guest
 1
-
 [exit 0]
 $ domname 1
 guest
-
 [exit 0]
 $ domstate guest --reason
 paused (user)
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -222,11 +197,9 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ domcontrol guest
 error: this function is not supported by the connection driver: virDomainGetControlInfo
-
 [exit 1]
 $ domstats guest
 Domain: 'guest'
@@ -242,8 +215,8 @@ Domain: 'guest'
   vcpu.maximum=2
   net.count=1
   net.0.name=vnet0
-  net.0.rx.bytes=0
-  net.0.rx.pkts=0
+  net.0.rx.bytes=<n>
+  net.0.rx.pkts=<n>
   net.0.rx.errs=0
   net.0.rx.drop=0
   net.0.tx.bytes=0
@@ -273,7 +246,6 @@ Domain: 'guest'
   block.1.wr.times=0
   block.1.fl.reqs=0
   block.1.fl.times=0
-
 [exit 0]
 $ domstats --state --balloon guest
 Domain: 'guest'
@@ -282,14 +254,12 @@ Domain: 'guest'
   balloon.current=<n>
   balloon.maximum=<n>
   balloon.rss=<n>
-
 [exit 0]
 $ domiflist guest
  Interface   Type      Source    Model    MAC
 -------------------------------------------------------------
  vnet0       network   default   virtio   52:54:00:00:00:01
  -           user      -         e1000    52:54:00:00:00:02
-
 [exit 0]
 $ domif-getlink guest vnet0
 vnet0 up
@@ -299,13 +269,11 @@ $ domblklist guest
 -------------------------------------------
  vda      ROOT/work/disk.img
  hdc      -
-
 [exit 0]
 $ domblkinfo guest vda
 Capacity:       1048576
 Allocation:     0
 Physical:       1048576
-
 [exit 0]
 $ domblkstat guest vda
 vda rd_req 0
@@ -313,7 +281,6 @@ vda rd_bytes 0
 vda wr_req 0
 vda wr_bytes 0
 vda errs 0
-
 [exit 0]
 $ domblkstat guest vda --human
 Device: vda
@@ -322,49 +289,41 @@ Device: vda
  number of write operations:     0
  number of bytes written:        0
  error count:                    0
-
 [exit 0]
 $ domifstat guest vnet0
-vnet0 rx_bytes 0
-vnet0 rx_packets 0
+vnet0 rx_bytes <n>
+vnet0 rx_packets <n>
 vnet0 rx_errs 0
 vnet0 rx_drop 0
 vnet0 tx_bytes 0
 vnet0 tx_packets 0
 vnet0 tx_errs 0
 vnet0 tx_drop 0
-
 [exit 0]
 $ dommemstat guest
 actual 32768
 rss <n>
-
 [exit 0]
 $ domifaddr guest
  Name       MAC address          Protocol     Address
 -------------------------------------------------------------------------------
-
 [exit 0]
 $ domifaddr guest --source arp
  Name       MAC address          Protocol     Address
 -------------------------------------------------------------------------------
-
 [exit 0]
 $ domifaddr guest --source agent
 error: Failed to query for interfaces addresses
 error: argument unsupported: addresses of domain 'guest' come from leases (--source lease) or ARP (--source arp); its guest agent is not asked
-
 [exit 1]
 $ vncdisplay guest
 127.0.0.1:0
-
 [exit 0]
 $ domdisplay guest
 vnc://127.0.0.1:0
 [exit 0]
 $ ttyconsole guest
 /dev/pts/<n>
-
 [exit 0]
 $ dumpxml guest
 <domain type='qemu' id='1'>
@@ -469,50 +428,39 @@ $ dumpxml guest
     <imagelabel>+<uid>:+<gid></imagelabel>
   </seclabel>
 </domain>
-
 [exit 0]
 $ dumpxml guest --inactive --xpath //emulator
 <emulator>/usr/bin/qemu-system-x86_64</emulator>
-
 [exit 0]
 $ vcpucount guest
 maximum      config         2
 maximum      live           2
 current      config         2
 current      live           2
-
 [exit 0]
 $ vcpuinfo guest
 error: this function is not supported by the connection driver: virDomainGetVcpus
-
 [exit 1]
 $ suspend guest
 Domain 'guest' suspended
-
 [exit 0]
 $ resume guest
 Domain 'guest' resumed
-
 [exit 0]
 $ domstate guest --reason
 running (unpaused)
-
 [exit 0]
 $ suspend guest
 Domain 'guest' suspended
-
 [exit 0]
 $ domstate guest --reason
 paused (user)
-
 [exit 0]
 $ reset guest
 Domain 'guest' was reset
-
 [exit 0]
 $ domtime guest
 error: this function is not supported by the connection driver: virDomainGetTime
-
 [exit 1]
 $ screenshot guest shot.ppm
 Screenshot saved to shot.ppm, with type of image/x-portable-pixmap
@@ -520,38 +468,31 @@ Screenshot saved to shot.ppm, with type of image/x-portable-pixmap
 $ managedsave guest
 error: Failed to save domain 'guest' state
 error: this function is not supported by the connection driver: virDomainManagedSave
-
 [exit 1]
 $ save guest saved
 error: Failed to save domain 'guest' to saved
 error: this function is not supported by the connection driver: virDomainSave
-
 [exit 1]
 $ dump guest core
 error: Failed to core dump domain 'guest' to core
 error: this function is not supported by the connection driver: virDomainCoreDump
-
 [exit 1]
 $ snapshot-list guest
  Name   Creation Time   State
 -------------------------------
-
 [exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 $ list --all
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ list --all --transient
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -568,26 +509,21 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ autostart guest
 error: Failed to mark domain 'guest' as autostarted
 error: Requested operation is not valid: cannot set autostart for transient domain 'guest'
-
 [exit 1]
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ list --all --persistent
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ autostart guest
 Domain 'guest' marked as autostarted
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -604,51 +540,40 @@ Autostart:      enable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ list --all --autostart
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ autostart guest --disable
 Domain 'guest' unmarked as autostarted
-
 [exit 0]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ destroy guest
 error: Failed to destroy domain 'guest'
 error: Requested operation is not valid: domain 'guest' is not running
-
 [exit 1]
 $ domstate guest --reason
 shut off (destroyed)
-
 [exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 $ dominfo guest
 error: failed to get domain 'guest'
-
 [exit 1]
 $ list --all
  Id   Name   State
 --------------------
-
 [exit 0]
 $ net-destroy default
 Network default destroyed
-
 [exit 0]
 $ net-undefine default
 Network default has been undefined
-
 [exit 0]
 -- guest.xml --
 <domain type='qemu'>

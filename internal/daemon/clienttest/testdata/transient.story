@@ -1,13 +1,11 @@
 # A transient guest is gone when it ends; a definition of it stays.
 $ create guest.xml --paused
 Domain 'guest' created from guest.xml
-
 [exit 0]
 $ list --all
  Id   Name    State
 ----------------------
  1    guest   paused
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -24,7 +22,6 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ dumpxml guest --inactive
 <domain type='qemu'>
@@ -58,69 +55,55 @@ $ dumpxml guest --inactive
     </memballoon>
   </devices>
 </domain>
-
 [exit 0]
 $ setmem guest 8M --config
 error: Requested operation is not valid: transient domain 'guest' has no persistent configuration
-
 [exit 1]
 $ create guest.xml
 error: Failed to create domain from guest.xml
 error: Requested operation is not valid: domain is already running: 'guest'
-
 [exit 1]
 $ undefine guest
 error: Failed to undefine domain 'guest'
 error: Requested operation is not valid: cannot undefine transient domain 'guest'
-
 [exit 1]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ list --all
  Id   Name   State
 --------------------
-
 [exit 0]
 $ create guest.xml --paused
 Domain 'guest' created from guest.xml
-
 [exit 0]
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ list --all
  Id   Name    State
 ------------------------
  -    guest   shut off
-
 [exit 0]
 $ start guest
 Domain 'guest' started
-
 [exit 0]
 $ list
  Id   Name    State
 -----------------------
  3    guest   running
-
 [exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 % kill
 $ list --all
  Id   Name    State
 -----------------------
  3    guest   running
-
 [exit 0]
 $ dominfo guest
 Id:             3
@@ -137,26 +120,21 @@ Autostart:      disable
 Managed save:   no
 Security model: none
 Security DOI:   0
-
 [exit 0]
 $ define other.xml
 error: Failed to define domain from other.xml
 error: operation failed: domain 'guest' is already defined with uuid 00000000-0000-4000-8000-000000000001
-
 [exit 1]
 $ define namesake.xml
 error: Failed to define domain from namesake.xml
 error: operation failed: domain 'guest' already exists with uuid 00000000-0000-4000-8000-000000000001
-
 [exit 1]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ list --all
  Id   Name   State
 --------------------
-
 [exit 0]
 -- guest.xml --
 <domain type='qemu'>

@@ -1,7 +1,6 @@
 # What taproom does not know stays in the document; what it knows and cannot do is refused by name.
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ dumpxml guest
 <domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
@@ -48,7 +47,6 @@ $ dumpxml guest
   </qemu:commandline>
   <future kind='a'><deep>er</deep></future>
 </domain>
-
 [exit 0]
 % kill
 $ dumpxml guest
@@ -96,15 +94,12 @@ $ dumpxml guest
   </qemu:commandline>
   <future kind='a'><deep>er</deep></future>
 </domain>
-
 [exit 0]
 $ define guest.xml
 Domain 'guest' defined from guest.xml
-
 [exit 0]
 $ start guest --paused
 Domain 'guest' started
-
 [exit 0]
 $ dumpxml guest
 <domain type='qemu' id='1' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
@@ -164,7 +159,6 @@ $ dumpxml guest
   </qemu:commandline>
   <future kind='a'><deep>er</deep></future>
 </domain>
-
 [exit 0]
 $ dominfo guest
 Id:             1
@@ -182,7 +176,6 @@ Managed save:   no
 Security model: none
 Security DOI:   0
 Messages:       tainted: custom-argv
-
 [exit 0]
 $ dumpxml guest --inactive --xpath //metadata
 <metadata>
@@ -190,59 +183,47 @@ $ dumpxml guest --inactive --xpath //metadata
     <app:note>x &amp; y</app:note>
   </app:tag>
 </metadata>
-
 [exit 0]
 $ destroy guest
 Domain 'guest' destroyed
-
 [exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
-
 [exit 0]
 $ define hostdev.xml
 error: Failed to define domain from hostdev.xml
 error: unsupported configuration: domain 'hostdev': devices/hostdev is not supported: host devices are not passed through yet
-
 [exit 1]
 $ define tpm.xml
 error: Failed to define domain from tpm.xml
 error: unsupported configuration: domain 'tpm': devices/tpm is not supported: TPMs are not implemented yet
-
 [exit 1]
 $ define machine.xml
 error: Failed to define domain from machine.xml
 error: unsupported configuration: domain 'machine': os/type is not supported: emulator /usr/bin/qemu-system-x86_64 has no machine "pc-i440fx-99.0"
-
 [exit 1]
 $ define kvm.xml
 error: Failed to define domain from kvm.xml
 error: unsupported configuration: domain 'xen': @type is not supported: "xen" is not implemented; use qemu or kvm
-
 [exit 1]
 $ net-define dnsmasq.xml
 error: Failed to define network from dnsmasq.xml
 error: unsupported configuration: network 'options': dnsmasq:options is not supported: of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented
-
 [exit 1]
 $ define /nowhere.xml
 error: Failed to open file '/nowhere.xml': No such file or directory
-
 [exit 1]
 $ define broken.xml
 error: Failed to define domain from broken.xml
 error: XML error: line 2: <name> is closed by </nome>
-
 [exit 1]
 $ define empty.xml
 error: Failed to define domain from empty.xml
 error: XML error: line 1: document is empty
-
 [exit 1]
 $ list --all
  Id   Name   State
 --------------------
-
 [exit 0]
 -- guest.xml --
 <domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
