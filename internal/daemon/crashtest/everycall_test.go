@@ -172,7 +172,7 @@ func TestADaemonKilledAtAnyCallLosesNothingAndLeavesNothing(t *testing.T) {
 		world: func(t *testing.T) *world {
 			net := newNetwork(1)
 			w := newWorld(t, net)
-			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil), ""))
+			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil)))
 			return w
 		},
 		before: (*world).wipe,
@@ -197,7 +197,7 @@ func TestADaemonKilledWhileItTakesOverLosesNothing(t *testing.T) {
 			net := newNetwork(1)
 			w := newWorld(t, net)
 			for n := range 3 {
-				w.objects = append(w.objects, newDomain(1+n, net, w.disk(1+n, nil), ""))
+				w.objects = append(w.objects, newDomain(1+n, net, w.disk(1+n, nil)))
 			}
 			t.Cleanup(func() {
 				if !t.Failed() {

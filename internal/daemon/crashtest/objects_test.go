@@ -66,6 +66,8 @@ type object struct {
 	uuid spec.UUID
 	xml  string
 	pid  int // of a domain's QEMU, if it is active and its start was answered; else 0
+
+	terminal string // of a guest that boot has booted
 }
 
 func (o *object) domain() remote.Domain   { return remote.Domain{Name: o.name, UUID: o.uuid, ID: -1} }
@@ -108,9 +110,10 @@ func (o *object) withHost() string {
 	return strings.Replace(o.xml, "</dhcp>", hostLine+"</dhcp>", 1)
 }
 
-// newDomain returns the n-th guest: small, on a network, with a disk. Without a kernel it starts fast; its firmware finds
-// nothing to boot, or what the test wrote to the disk.
-func newDomain(n int, network *object, disk, extra string) *object {
+// newDomain returns the n-th guest: small, on a network or none, with a disk. Without a kernel it starts fast; its firmware
+// finds nothing to boot, or what the test wrote to the disk. More are elements: policies first, devices then.
+func newDomain(n int, network *object, disk string, more ...string) *object {
+	more = append(more, "", "")
 	o := &object{kind: "domain", name: fmt.Sprintf("guest%d", n), uuid: mustUUID(fmt.Sprintf("b1d5f7a4-3c60-4c1e-8f0e-5a2d9c7b15%02d", n))}
 	nic := ""
 	if network != nil {
@@ -138,7 +141,8 @@ func newDomain(n int, network *object, disk, extra string) *object {
     %s
     <serial type='pty'><target port='0'/></serial>
     <memballoon model='none'/>
+    %s
   </devices>
-</domain>`, o.name, o.uuid, extra, disk, nic)
+</domain>`, o.name, o.uuid, more[0], disk, nic, more[1])
 	return o
 }

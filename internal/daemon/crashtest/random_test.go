@@ -55,7 +55,7 @@ func TestADaemonKilledAtRandomTimesLosesNothingAndLeavesNothing(t *testing.T) {
 	for n := range 2 {
 		net := newNetwork(1)
 		w := newWorld(t, net)
-		w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil), ""), newDomain(2, net, w.disk(2, nil), ""))
+		w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil)), newDomain(2, net, w.disk(2, nil)))
 		r := rand.New(rand.NewPCG(s, uint64(n)))
 		wg.Go(func() {
 			for i := done.Add(1); i <= want; i = done.Add(1) {
