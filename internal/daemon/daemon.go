@@ -59,8 +59,8 @@ func Run(ctx context.Context, o Options) error {
 	e, err := engine.New(ctx, engine.Config{
 		Kernel: k, Paths: paths, Root: o.Root, Log: o.Log, Emulator: s.Emulator,
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
-		UIDFirst: s.UIDFirst, UIDLast: s.UIDFirst + s.UIDCount - 1,
-		VNCFirst: s.VNCPortFirst, VNCLast: s.VNCPortLast, Identity: id,
+		UIDFirst: uint32(s.UIDFirst), UIDLast: uint32(s.UIDFirst + s.UIDCount - 1), // check has seen that they fit
+		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,
 		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
 	})
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -22,21 +24,21 @@ type Settings struct {
 	// Emulator is the QEMU of documents that name none.
 	Emulator string `toml:"emulator"`
 	// UIDFirst and UIDCount are the range that running guests get a uid of their own from.
-	UIDFirst uint32 `toml:"uid_first"`
-	UIDCount uint32 `toml:"uid_count"`
+	UIDFirst int64 `toml:"uid_first"`
+	UIDCount int64 `toml:"uid_count"`
 	// VNCPortFirst and VNCPortLast are the TCP ports that graphics with autoport get.
-	VNCPortFirst uint16 `toml:"vnc_port_first"`
-	VNCPortLast  uint16 `toml:"vnc_port_last"`
+	VNCPortFirst int64 `toml:"vnc_port_first"`
+	VNCPortLast  int64 `toml:"vnc_port_last"`
 	// QEMUReadySeconds is how long a guest's QEMU may take from its start until its monitor answers.
-	QEMUReadySeconds uint16 `toml:"qemu_ready_seconds"`
+	QEMUReadySeconds int64 `toml:"qemu_ready_seconds"`
 }
 
 // readSettings reads taproomd.toml; a file that is not there gives the defaults.
 func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings, error) {
 	s := Settings{
-		Group:    "libvirt",
+		Group:    defaultGroup,
 		Emulator: "/usr/bin/qemu-system-x86_64",
-		UIDFirst: id.UIDFirst, UIDCount: 65_536,
+		UIDFirst: int64(id.UIDFirst), UIDCount: 65_536,
 		VNCPortFirst: 5900, VNCPortLast: 65_535,
 		QEMUReadySeconds: 30,
 	}
@@ -51,23 +53,71 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 	d := toml.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) {
-			return s, fmt.Errorf("%s has settings that do not exist:\n%s", path, strict.String())
-		}
-		return s, fmt.Errorf("read %s: %w", path, err)
+		return s, fmt.Errorf("%s: %w", path, settingsError(err))
 	}
-	if s.UIDFirst == 0 || s.UIDCount == 0 || s.UIDFirst+s.UIDCount < s.UIDFirst {
-		return s, fmt.Errorf("%s: uid_first and uid_count: %d and %d are no range without uid 0", path, s.UIDFirst, s.UIDCount)
-	}
-	if s.VNCPortFirst < 5900 || s.VNCPortLast < s.VNCPortFirst {
-		return s, fmt.Errorf("%s: vnc_port_first and vnc_port_last: %d to %d is no range from 5900 up", path, s.VNCPortFirst, s.VNCPortLast)
-	}
-	if s.QEMUReadySeconds == 0 {
-		return s, fmt.Errorf("%s: qemu_ready_seconds: 0 leaves QEMU no time to start; the default is 30", path)
+	if err := s.check(); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }
+
+// settingsError says in an administrator's words what the decoder says of Go's types.
+func settingsError(err error) error {
+	var strict *toml.StrictMissingError
+	var one *toml.DecodeError
+	switch {
+	case errors.As(err, &strict):
+		var names []string
+		for _, e := range strict.Errors {
+			line, _ := e.Position()
+			names = append(names, fmt.Sprintf("%s (line %d)", strings.Join(e.Key(), "."), line))
+		}
+		return fmt.Errorf("there are no settings %s; there are %s", strings.Join(names, ", "), strings.Join(settingNames(), ", "))
+	case errors.As(err, &one):
+		line, _ := one.Position()
+		if len(one.Key()) == 0 {
+			return fmt.Errorf("line %d: %s", line, strings.TrimPrefix(one.Error(), "toml: "))
+		}
+		return fmt.Errorf("line %d: %s has a value of a wrong kind", line, strings.Join(one.Key(), "."))
+	}
+	return err
+}
+
+// settingNames are the names of all settings.
+func settingNames() []string {
+	var names []string
+	t := reflect.TypeFor[Settings]()
+	for i := range t.NumField() {
+		names = append(names, t.Field(i).Tag.Get("toml"))
+	}
+	return names
+}
+
+// check refuses what cannot be meant.
+func (s Settings) check() error {
+	switch last := s.UIDFirst + s.UIDCount - 1; {
+	case s.UIDFirst <= 0 || s.UIDCount <= 0 || s.UIDFirst >= 1<<32 || s.UIDCount >= 1<<32 || last >= 1<<32-1:
+		return fmt.Errorf("uid_first and uid_count: %d and %d are no range of users without root", s.UIDFirst, s.UIDCount)
+	case s.UIDCount <= ownUsers:
+		return fmt.Errorf("uid_count: %d users leave none for a guest; %d are the daemon's own", s.UIDCount, ownUsers)
+	case s.VNCPortFirst < 5900 || s.VNCPortLast < s.VNCPortFirst || s.VNCPortLast > 65_535:
+		return fmt.Errorf("vnc_port_first and vnc_port_last: %d to %d is no range of ports from 5900 up", s.VNCPortFirst, s.VNCPortLast)
+	case s.QEMUReadySeconds < 1 || s.QEMUReadySeconds > 3600:
+		return fmt.Errorf("qemu_ready_seconds: %d is not between 1 and 3600", s.QEMUReadySeconds)
+	case !filepath.IsAbs(s.Emulator):
+		return fmt.Errorf("emulator: %q is not an absolute path", s.Emulator)
+	}
+	if _, err := user.LookupGroup(s.Group); err != nil && s.Group != defaultGroup {
+		return fmt.Errorf("group: there is no group %q; make it (groupadd --system %s), or name another one", s.Group, s.Group)
+	}
+	return nil
+}
+
+// ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the DHCP helper.
+const ownUsers = 2
+
+// defaultGroup is libvirt's; a host that has no such group has nobody in it.
+const defaultGroup = "libvirt"
 
 // gid returns the number of the group, or -1 where the host has no such group.
 func (s Settings) gid() int {

@@ -68,10 +68,10 @@ func open(ctx context.Context, k *host.Kernel, path string, readOnly bool, gid i
 	}
 	f, err := k.ListenUnix(path, mode)
 	if errors.Is(err, host.ErrInUse) {
-		return nil, fmt.Errorf("%w: stop that daemon, or give this one a --root of its own", err)
+		return nil, fmt.Errorf("listen on %s: %w: %s", path, host.ErrInUse, holder(ctx, k, path))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		return nil, err
 	}
 	defer f.Close()
 	if gid >= 0 && !readOnly {
@@ -80,6 +80,29 @@ func open(ctx context.Context, k *host.Kernel, path string, readOnly bool, gid i
 		}
 	}
 	return net.FileListener(f)
+}
+
+// holder says who serves a socket, and how to get it.
+func holder(ctx context.Context, k *host.Kernel, path string) string {
+	const remedy = "; stop it, or give this daemon a --root of its own"
+	c, err := k.DialUnix(ctx, path)
+	if err != nil {
+		return "nobody knows who" + remedy
+	}
+	defer c.Close()
+	cred, err := k.PeerCredentials(c)
+	if err != nil {
+		return "nobody knows who" + remedy
+	}
+	if cred.Pid == 1 {
+		unit := strings.TrimSuffix(filepath.Base(path), "-sock")
+		return fmt.Sprintf("systemd listens there for another daemon; systemctl disable --now %s.socket (or libvirtd.socket), or give this daemon a --root of its own", strings.Replace(unit, "libvirt", "libvirtd", 1))
+	}
+	name, err := k.ReadFile(fmt.Sprintf("/proc/%d/comm", cred.Pid))
+	if err != nil {
+		name = []byte("a program")
+	}
+	return fmt.Sprintf("%s, process %d", strings.TrimSpace(string(name)), cred.Pid) + remedy
 }
 
 func closeAll(k *host.Kernel, ls []listener) {

@@ -161,7 +161,7 @@ func (k *Kernel) Mkdir(path string, mode fs.FileMode) error {
 		if st, serr := os.Stat(path); serr == nil && st.IsDir() {
 			return nil
 		}
-		return err
+		return fmt.Errorf("make the directory %s: something else is there; move it away: %w", path, unix.ENOTDIR)
 	default:
 		return err
 	}

@@ -47,7 +47,7 @@ func blockSize(path string) (uint64, error) {
 func readLimit(f io.Reader, path string, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, withoutPath(err))
 	}
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("read %s: %w (%d bytes)", path, ErrTooLarge, limit)
