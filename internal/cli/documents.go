@@ -9,9 +9,6 @@ import (
 	"taproom/internal/api/own"
 )
 
-// largestDocument bounds what is read from a file: libvirt's own protocol would not carry more.
-const largestDocument = 16 << 20
-
 // readDocuments reads XML documents; "-" is standard input. Nothing is asked of the daemon before all could be read.
 func (env *Env) readDocuments(names []string) ([]own.Document, error) {
 	docs := make([]own.Document, 0, len(names))
@@ -46,12 +43,12 @@ func (env *Env) readDocument(name string) (own.Document, error) {
 }
 
 func readAll(name string, r io.Reader) (own.Document, error) {
-	b, err := io.ReadAll(io.LimitReader(r, largestDocument+1))
+	b, err := io.ReadAll(io.LimitReader(r, own.MaxDocument+1))
 	switch {
 	case err != nil:
 		return own.Document{}, fmt.Errorf("read %s: %w", name, reason(err))
-	case len(b) > largestDocument:
-		return own.Document{}, fmt.Errorf("read %s: it is larger than %d MiB, which no domain or network is", name, largestDocument>>20)
+	case len(b) > own.MaxDocument:
+		return own.Document{}, fmt.Errorf("read %s: it is larger than %d MiB, which no domain or network is", name, own.MaxDocument>>20)
 	}
 	return own.Document{Name: name, XML: string(b)}, nil
 }

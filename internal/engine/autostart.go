@@ -59,7 +59,7 @@ func (e *Engine) applyConfigured(ctx context.Context) error {
 			continue
 		}
 		path := filepath.Join(e.paths.Config, entry.Name())
-		b, err := e.k.ReadFileLimit(path, 16<<20)
+		b, err := e.k.ReadFileLimit(path, own.MaxDocument)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"taproom/internal/api/own"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/engine/job"
@@ -28,6 +29,9 @@ func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, 
 	if err != nil {
 		return nil, documentError(err)
 	}
+	if err := notTooLong(xml); err != nil {
+		return nil, about("domain", doc.Name, err)
+	}
 	if err := e.acceleratorOf(doc); err != nil {
 		return nil, err
 	}
@@ -44,6 +48,14 @@ func about(kind, name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s '%s': %w", kind, name, err)
+}
+
+// notTooLong refuses a document that could be defined and not be read back.
+func notTooLong(xml []byte) error {
+	if len(xml) <= own.MaxDocument {
+		return nil
+	}
+	return virterr.New(virterr.XMLError, "the document has %d bytes; at most %d MiB can be shown to clients again", len(xml), own.MaxDocument>>20)
 }
 
 // complete checks a document and fills in what it leaves open. What it says does not name the domain.

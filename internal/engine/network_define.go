@@ -26,6 +26,9 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 	if err != nil {
 		return nil, documentError(err)
 	}
+	if err := notTooLong(xml); err != nil {
+		return nil, about("network", doc.Name, err)
+	}
 	if err := doc.Validate(); err != nil {
 		return nil, about("network", doc.Name, documentError(err))
 	}

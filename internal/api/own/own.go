@@ -4,6 +4,10 @@ package own
 
 import "encoding/json"
 
+// MaxDocument is how long a document of a domain or network may be. libvirt's protocol carries strings of 4 MiB, and what
+// is kept and shown is longer than what was sent: a longer one could be defined, and nobody could read it back.
+const MaxDocument = 2 << 20
+
 // Document is one XML document and the name to use in messages about it (a file name).
 type Document struct {
 	Name string `json:"name"`

@@ -45,6 +45,7 @@ func TestDomainDocuments(t *testing.T) {
 		{"external entity", document("<!DOCTYPE domain [<!ENTITY x SYSTEM 'file:///etc/shadow'>]><domain type='qemu'><name>&x;</name></domain>"), virterr.XMLDetail, "XML error: line 1: document type declarations and entities are not accepted"},
 		{"unknown entity", edit("broken", "&who;"), virterr.XMLDetail, "XML error: line 2: entity &who; is not known; entities cannot be declared"},
 		{"deep", document(strings.Repeat("<domain>", 100_000)), virterr.XMLDetail, "XML error: line 1: elements are nested more than 64 deep"},
+		{"long", edit("<memory", "<description>"+strings.Repeat("x", 3<<20)+"</description><memory"), virterr.XMLError, "XML error: domain 'broken': the document has 3146068 bytes; at most 2 MiB can be shown to clients again"},
 		{"a network", document(network("broken", "virbr-x", "10.1.2")), virterr.XMLDetail, "XML error: line 1: root element is <network>, want <domain>"},
 		{"unknown type", edit("type='qemu'", "type='xen'"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': @type is not supported: \"xen\" is not implemented; use qemu or kvm"},
 		{"no type", edit(" type='qemu'", ""), virterr.XMLError, "XML error: domain 'broken': invalid @type: it is missing; use kvm or qemu"},
@@ -95,6 +96,7 @@ func TestNetworkDocuments(t *testing.T) {
 	w.refuse(t, []bad{
 		{"truncated", document(whole[:len(whole)/2]), virterr.XMLDetail, "XML error: line 5: the value of attribute address does not end"},
 		{"entity bomb", document(bomb("network")), virterr.XMLDetail, "XML error: line 2: document type declarations and entities are not accepted"},
+		{"long", edit("<forward", "<title>"+strings.Repeat("x", 3<<20)+"</title><forward"), virterr.XMLError, "XML error: network 'broken': the document has 3145963 bytes; at most 2 MiB can be shown to clients again"},
 		{"a domain", document(guest("broken", "")), virterr.XMLDetail, "XML error: line 1: root element is <domain>, want <network>"},
 		{"no name", edit("<name>broken</name>", ""), virterr.XMLError, "XML error: invalid name: it is missing or empty"},
 		{"name with a slash", edit("broken", "a/b"), virterr.XMLError, "XML error: invalid name: name \"a/b\" contains '/'"},
