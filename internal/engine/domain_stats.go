@@ -33,6 +33,9 @@ func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32)
 		if use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart); err == nil {
 			out = append(out, remote.Uint64Param("balloon.rss", use.RSS>>10))
 		}
+		for _, b := range e.balloonStats(ctx, v.run) {
+			out = append(out, remote.Uint64Param("balloon."+b.name, b.value))
+		}
 	}
 	if wants(server.StatsVcpu) {
 		out = append(out, remote.UintParam("vcpu.current", uint32(v.run.head.VCPUs)), remote.UintParam("vcpu.maximum", uint32(v.run.head.MaxVCPUs)))
@@ -150,37 +153,8 @@ func (e *Engine) MemoryStats(ctx context.Context, uuid spec.UUID) ([]server.Memo
 	if use, err := e.k.ProcStat(run.rec.PID, run.rec.PIDStart); err == nil {
 		out = append(out, server.MemoryStat{Tag: server.MemoryStatRss, Value: use.RSS >> 10})
 	}
-	return append(out, e.balloonStats(ctx, run)...), nil
-}
-
-// balloonStats are what the guest's balloon driver reports, where the document asks for a period.
-func (e *Engine) balloonStats(ctx context.Context, run *running) []server.MemoryStat {
-	var reply struct {
-		Stats      map[string]int64 `json:"stats"`
-		LastUpdate int64            `json:"last-update"`
+	for _, b := range e.balloonStats(ctx, run) {
+		out = append(out, server.MemoryStat{Tag: b.tag, Value: b.value})
 	}
-	args := map[string]string{"path": "/machine/peripheral/balloon0", "property": "guest-stats"}
-	if err := run.mon.Execute(ctx, "qom-get", args, &reply); err != nil || reply.LastUpdate == 0 {
-		return nil // no balloon, or nothing reported yet
-	}
-	var out []server.MemoryStat
-	for _, f := range []struct {
-		name string
-		tag  int32
-		unit int64
-	}{
-		{"stat-swap-in", server.MemoryStatSwapIn, 1024},
-		{"stat-swap-out", server.MemoryStatSwapOut, 1024},
-		{"stat-major-faults", server.MemoryStatMajorFault, 1},
-		{"stat-minor-faults", server.MemoryStatMinorFault, 1},
-		{"stat-free-memory", server.MemoryStatUnused, 1024},
-		{"stat-total-memory", server.MemoryStatAvailable, 1024},
-		{"stat-available-memory", server.MemoryStatUsable, 1024},
-		{"stat-disk-caches", server.MemoryStatDiskCaches, 1024},
-	} {
-		if v, ok := reply.Stats[f.name]; ok && v >= 0 { // -1: the guest does not say
-			out = append(out, server.MemoryStat{Tag: f.tag, Value: uint64(v / f.unit)})
-		}
-	}
-	return append(out, server.MemoryStat{Tag: server.MemoryStatLastUpdate, Value: uint64(reply.LastUpdate)})
+	return out, nil
 }

@@ -27,6 +27,10 @@ func (e *Engine) openFacts(context.Context) error {
 		prober: &qemu.Prober{
 			Kernel: e.k, Launcher: e.cfg.Launch, CacheDir: e.paths.Cache, RunDir: e.paths.Run, Timeout: e.cfg.ReadyWithin,
 			Confinement: qemu.Confinement{UID: uid, GID: uid},
+			Env: func(binary string) (env, firmware []string) {
+				beside := qemu.Locate(binary)
+				return beside.Env, beside.Firmware
+			},
 		},
 		kvmOnce: sync.OnceValue(func() qemu.KVM { return qemu.ProbeKVM(e.ctx, e.k) }),
 	}

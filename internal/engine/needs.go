@@ -128,6 +128,11 @@ func (s *starting) openImage(n guest.Need, flags int) (*os.File, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
+	if n.Direct { // now that its header was read, which needs no aligned memory that way
+		if err := s.e.k.SetDirect(f); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot be used past the page cache: %w; use another cache than 'none' and 'directsync'", err), f.Close())
+		}
+	}
 	return f, nil
 }
 

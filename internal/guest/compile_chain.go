@@ -76,6 +76,7 @@ func layersOf(k *spec.Disk) ([]image, error) {
 // read-only descriptor too: QEMU reopens it that way when it becomes a backing image.
 func (c *compiler) storage(k *spec.Disk, l image, name string, cache qemu.Props) {
 	base := Need{Path: l.path, Device: diskName(k), Image: true, Block: l.kind == "block", Format: l.format, Backing: l.backed}
+	base.Direct = isDirect(k)
 	ro, rw := base, base
 	ro.Access, rw.Access = ReadOnly, ReadWrite
 	needs := []Need{ro, rw}
@@ -117,17 +118,18 @@ func (c *compiler) format(k *spec.Disk, l image, name, below string, cache qemu.
 	c.cfg.Blockdevs = append(c.cfg.Blockdevs, p)
 }
 
+// isDirect reports whether a disk's data goes past the page cache.
+func isDirect(k *spec.Disk) bool { return k.Driver.Cache == "none" || k.Driver.Cache == "directsync" }
+
 func cacheProps(k *spec.Disk) (qemu.Props, error) {
-	direct, noFlush := false, false
+	direct, noFlush := isDirect(k), false
 	switch k.Driver.Cache {
 	case "", "default":
 		if k.Driver.IO == "native" {
 			return nil, unsupported("disk/driver", "%s: io='native' bypasses the page cache; use it with cache='none' or 'directsync'", diskName(k))
 		}
 		return nil, nil
-	case "none", "directsync":
-		direct = true
-	case "writeback", "writethrough":
+	case "none", "directsync", "writeback", "writethrough":
 	case "unsafe":
 		noFlush = true
 	default:

@@ -22,7 +22,9 @@ func (c *compiler) features() *spec.Features {
 }
 
 func (c *compiler) machine() error {
-	c.cfg.Binary, c.cfg.Name, c.cfg.UUID, c.cfg.QMP = c.dev.Emulator, c.d.Name, c.d.UUID.String(), c.rt.QMP
+	emulator := qemu.Locate(c.dev.Emulator)
+	c.cfg.Binary, c.cfg.Env, c.cfg.Firmware = emulator.Binary, emulator.Env, emulator.Firmware
+	c.cfg.Name, c.cfg.UUID, c.cfg.QMP = c.d.Name, c.d.UUID.String(), c.rt.QMP
 	f := c.features()
 	p := qemu.Props{{Key: "usb", Value: false}, {Key: "dump-guest-core", Value: false}}
 	if !c.fam.pci() {

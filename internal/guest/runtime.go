@@ -52,6 +52,7 @@ type Need struct {
 	Path   string
 	Access Access
 	Device string // as in messages: "disk vda"
+	Direct bool   // past the page cache: QEMU takes only a descriptor with O_DIRECT then
 	Block  bool   // has to be a block device; otherwise an image has to be a regular file
 	Image  bool   // a disk image: neither a directory nor a device unless Block
 	File   bool   // has to be a regular file though it is no image: a kernel

@@ -179,6 +179,25 @@ func (k *Kernel) OpenFile(path string, flags int, mode fs.FileMode) (*os.File, e
 	return os.OpenFile(path, flags, mode)
 }
 
+// SetDirect makes an open file bypass the page cache (O_DIRECT). A filesystem that cannot is EINVAL.
+func (k *Kernel) SetDirect(f *os.File) error {
+	k.Step("file set direct " + filepath.Base(f.Name()))
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		var flags int
+		if flags, failed = unix.FcntlInt(fd, unix.F_GETFL, 0); failed == nil {
+			_, failed = unix.FcntlInt(fd, unix.F_SETFL, flags|unix.O_DIRECT)
+		}
+	}); err != nil {
+		return err
+	}
+	return failed
+}
+
 // Chown gives a file to a user and a group.
 func (k *Kernel) Chown(path string, uid, gid int) error {
 	k.Step("file chown " + filepath.Base(path))

@@ -149,3 +149,20 @@ func TestFileUseTellsHolesFromData(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+func TestAnOpenFileCanBeMadeToBypassThePageCache(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	f, err := k.OpenFile(filepath.Join(t.TempDir(), "image"), os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	defer f.Close()
+	if err := k.SetDirect(f); errors.Is(err, unix.EINVAL) {
+		return // a filesystem without it says so
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_DIRECT == 0 || flags&unix.O_ACCMODE != unix.O_RDWR {
+		t.Errorf("flags are %#x, %v", flags, err)
+	}
+}

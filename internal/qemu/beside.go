@@ -1,6 +1,9 @@
 package qemu
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Installation is an emulator and what it needs to run from where it is.
 type Installation struct {
@@ -21,4 +24,17 @@ func Beside(dir string) Installation {
 		},
 		Firmware: []string{filepath.Join(dir, "usr/share/qemu"), filepath.Join(dir, "usr/share/seabios"), filepath.Join(dir, "usr/lib/ipxe/qemu")},
 	}
+}
+
+// Locate says what an emulator needs, by where it lies. The distribution's finds everything by itself. One at
+// DIR/usr/bin was unpacked below DIR, where its libraries, modules and firmware are; a package that is installed lies at
+// /usr/bin, and one that was built for another place knows it.
+func Locate(binary string) Installation {
+	dir, _, unpacked := strings.Cut(binary, "/usr/bin/")
+	if !unpacked || dir == "" {
+		return Installation{Binary: binary}
+	}
+	i := Beside(dir)
+	i.Binary = binary
+	return i
 }
