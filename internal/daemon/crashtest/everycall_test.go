@@ -29,67 +29,67 @@ type trial struct {
 // so on, until one gets to its end.
 func everyCall(t *testing.T, tr trial) {
 	reference := reference(t, tr)
-	var next, covered atomic.Int64
-	var over atomic.Bool
-	var wg sync.WaitGroup
+	var (
+		next, covered atomic.Int64
+		over          atomic.Bool
+		wg            sync.WaitGroup
+		mu            sync.Mutex
+		shortest      = len(reference) // of the runs that got to their end
+	)
 	for range side {
 		w := tr.world(t)
 		wg.Go(func() {
 			for !over.Load() {
 				at := int(next.Add(1))
-				last, killed, err := tr.once(w, daemontest.CrashAt(at))
-				if err != nil {
-					t.Errorf("killed at call %d of %d (%s): %v", at, len(reference), last, err)
-					over.Store(true)
-				}
+				calls, killed, err := tr.once(w, daemontest.CrashAt(at))
 				switch {
+				case err != nil:
+					t.Errorf("killed at call %d of %d (%s): %v", at, len(reference), calls[len(calls)-1], err)
+					over.Store(true)
 				case killed:
 					covered.Add(1)
-				case at > len(reference):
-					over.Store(true)
+				default: // it made fewer calls, and at each of those a daemon was killed
+					mu.Lock()
+					shortest = min(shortest, len(calls))
+					mu.Unlock()
+					if at > len(reference) {
+						over.Store(true)
+					}
 				}
 			}
 		})
 	}
 	wg.Wait()
 	t.Logf("%d calls without a crash; killed at %d", len(reference), covered.Load())
-	if int(covered.Load()) < len(reference) {
-		t.Errorf("killed at %d calls, and there are %d", covered.Load(), len(reference))
+	if int(covered.Load()) < shortest {
+		t.Errorf("killed at %d calls, and there are %d", covered.Load(), shortest)
 	}
 }
 
 // reference are the calls of a run without a crash.
 func reference(t *testing.T, tr trial) []string {
 	t.Helper()
-	w := tr.world(t)
-	if err := tr.before(w); err != nil {
-		t.Fatal(err)
-	}
-	calls, killed, err := tr.run(w)
-	if err == nil && !killed {
-		err = tr.after(w)
-	}
+	calls, killed, err := tr.once(tr.world(t))
 	if err != nil || killed {
 		t.Fatalf("without a crash: killed %v, error %v", killed, err)
 	}
 	return calls
 }
 
-// once runs a trial and checks what is left of it. It returns the last call that the daemon made.
-func (tr trial) once(w *world, o ...daemontest.Option) (last string, killed bool, err error) {
+// once runs a trial and checks what is left of it. It returns the calls that the daemon made.
+func (tr trial) once(w *world, o ...daemontest.Option) (calls []string, killed bool, err error) {
 	if err := tr.before(w); err != nil {
-		return "", false, fmt.Errorf("before: %w", err)
+		return []string{"none yet"}, false, err
 	}
-	calls, killed, err := tr.run(w, o...)
-	last = calls[len(calls)-1]
+	calls, killed, err = tr.run(w, o...)
 	if err != nil {
-		return last, killed, fmt.Errorf("%w\n%s", err, w.Said())
+		return calls, killed, fmt.Errorf("%w\n%s", err, w.Said())
 	}
 	known := w.beliefs()
 	if err := tr.after(w); err != nil {
-		return last, killed, fmt.Errorf("%s: %w", known, err)
+		return calls, killed, fmt.Errorf("%s: %w", known, err)
 	}
-	return last, killed, nil
+	return calls, killed, nil
 }
 
 // run runs a daemon until it has stopped or was killed, and returns the calls it made.
@@ -138,13 +138,16 @@ func (w *world) beliefs() string {
 	return strings.Join(s, ", ")
 }
 
-// life is everything that can happen to a network and a guest on it.
+// life is everything that can happen to a network and a guest on it, and a guest that cannot be started.
 func life(w *world, c *client.Client) error {
-	net, guest := w.objects[0], w.objects[1]
+	net, guest, broken := w.objects[0], w.objects[1], w.objects[2]
 	for _, next := range []func() step{
 		func() step { return define(net) },
 		func() step { return start(net) },
 		func() step { return define(guest) },
+		func() step { return define(broken) },
+		func() step { return refused(start(broken)) },
+		func() step { return undefine(broken) },
 		func() step { return start(guest) },
 		func() step { return suspend(guest) },
 		func() step { return resume(guest) },
@@ -172,12 +175,15 @@ func TestADaemonKilledAtAnyCallLosesNothingAndLeavesNothing(t *testing.T) {
 		world: func(t *testing.T) *world {
 			net := newNetwork(1)
 			w := newWorld(t, net)
-			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil)))
+			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil)), newDomain(2, net, w.disk(2, nil)))
 			return w
 		},
-		before: (*world).wipe,
-		drive:  life,
+		before: func(w *world) error {
+			return errors.Join(w.wipe(), os.Remove(w.diskPath(2)))
+		},
+		drive: life,
 		after: func(w *world) error {
+			w.disk(2, nil)
 			return w.serve(func(c *client.Client) error {
 				if err := w.verify(c); err != nil {
 					return err
@@ -189,7 +195,7 @@ func TestADaemonKilledAtAnyCallLosesNothingAndLeavesNothing(t *testing.T) {
 }
 
 // TestADaemonKilledWhileItTakesOverLosesNothing has, at every start of a daemon, a network and guests that run, one that
-// is paused, and one whose QEMU ended while no daemon was there.
+// is paused, and one whose QEMU ended while no daemon was there; in the long run one that has powered itself off as well.
 func TestADaemonKilledWhileItTakesOverLosesNothing(t *testing.T) {
 	t.Parallel()
 	everyCall(t, trial{
@@ -198,6 +204,9 @@ func TestADaemonKilledWhileItTakesOverLosesNothing(t *testing.T) {
 			w := newWorld(t, net)
 			for n := range 3 {
 				w.objects = append(w.objects, newDomain(1+n, net, w.disk(1+n, nil)))
+			}
+			if long() {
+				w.objects = append(w.objects, newDomain(4, nil, w.disk(4, bootSector)))
 			}
 			t.Cleanup(func() {
 				if !t.Failed() {
@@ -212,6 +221,12 @@ func TestADaemonKilledWhileItTakesOverLosesNothing(t *testing.T) {
 			if err := w.serve(w.populate); err != nil {
 				return err
 			}
+			if long() {
+				if err := w.tell(w.objects[4], "o", "SHUTDOWN"); err != nil {
+					return err
+				}
+				w.objects[4].active, w.objects[4].pid = no, 0
+			}
 			return w.endQEMU(w.objects[3])
 		},
 		drive: (*world).verify,
@@ -219,9 +234,46 @@ func TestADaemonKilledWhileItTakesOverLosesNothing(t *testing.T) {
 	})
 }
 
+// TestADaemonKilledWhileItStartsWhatStartsByItselfStartsAllOfIt has a machine that has just booted.
+func TestADaemonKilledWhileItStartsWhatStartsByItselfStartsAllOfIt(t *testing.T) {
+	t.Parallel()
+	everyCall(t, trial{
+		world: func(t *testing.T) *world {
+			net := newNetwork(1)
+			w := newWorld(t, net)
+			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil)))
+			return w
+		},
+		before: func(w *world) error {
+			if err := w.wipe(); err != nil {
+				return err
+			}
+			err := w.serve(func(c *client.Client) error {
+				for _, o := range w.objects {
+					if err := errors.Join(w.do(c, define(o)), w.do(c, autostart(o))); err != nil {
+						return err
+					}
+					o.active = yes
+				}
+				return nil
+			})
+			return errors.Join(err, os.RemoveAll(filepath.Join(w.Root, "run")))
+		},
+		drive: (*world).verify,
+		after: func(w *world) error {
+			return w.serve(func(c *client.Client) error { return errors.Join(w.verify(c), w.again(c)) })
+		},
+	})
+}
+
 // populate brings about what a daemon takes over: of the guests the second is paused.
 func (w *world) populate(c *client.Client) error {
-	for _, o := range w.objects {
+	if long() {
+		if err := w.boot(c, w.objects[4]); err != nil {
+			return err
+		}
+	}
+	for _, o := range w.objects[:4] {
 		var steps []func(*object) step
 		switch {
 		case o.defined == no:

@@ -45,12 +45,13 @@ func newWorld(t *testing.T, objects ...*object) *world {
 // disk makes a raw image that begins with content.
 func (w *world) disk(n int, content []byte) string {
 	w.t.Helper()
-	path := filepath.Join(w.Root, fmt.Sprintf("disk%d", n))
-	if err := os.WriteFile(path, append(content, make([]byte, 64<<10-len(content))...), 0o600); err != nil {
+	if err := os.WriteFile(w.diskPath(n), append(content, make([]byte, 64<<10-len(content))...), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	return path
+	return w.diskPath(n)
 }
+
+func (w *world) diskPath(n int) string { return filepath.Join(w.Root, fmt.Sprintf("disk%d", n)) }
 
 // wipe makes the namespace and the root as they were when the daemon had never run, but for the disks.
 func (w *world) wipe() error {
@@ -203,6 +204,33 @@ func start(o *object) step {
 		_, err := c.StartDomain(ctx, o.domain(), 0)
 		return err
 	}, then}
+}
+
+// refused is a request that the daemon answers with an error, after which everything is as before.
+func refused(s step) step {
+	ask := s.ask
+	s.ask = func(ctx context.Context, c *client.Client) error {
+		var answer *virterr.Error
+		err := ask(ctx, c)
+		switch {
+		case errors.As(err, &answer):
+			return nil
+		case err == nil:
+			return virterr.New(virterr.InternalError, "it was to be refused, and was not")
+		}
+		return err
+	}
+	s.then = s.of.belief
+	return s
+}
+
+func autostart(o *object) step {
+	return step{"autostart", o, func(ctx context.Context, c *client.Client) error {
+		if o.kind == "network" {
+			return void(ctx, c, remote.ProcNetworkSetAutostart, &remote.NetworkInt{Network: o.network(), N: 1})
+		}
+		return void(ctx, c, remote.ProcDomainSetAutostart, &remote.DomainInt{Domain: o.domain(), N: 1})
+	}, o.belief}
 }
 
 func startPaused(o *object) step {
