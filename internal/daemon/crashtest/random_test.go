@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"taproom/internal/api/virterr"
 )
 
 // Kills in the run of all tests, and in the long one (TAPROOM_LONG=1).
@@ -163,7 +165,11 @@ func possible(o *object) []func(*object) step {
 	case o.active == yes:
 		can = append(can, destroy)
 	case o.defined == yes:
-		can = append(can, start, start) // or little would ever run
+		can = append(can, start, up, create)
+	case network:
+		can = append(can, up, create)
+	default:
+		can = append(can, create)
 	}
 	switch {
 	case network:
@@ -184,8 +190,6 @@ func possible(o *object) []func(*object) step {
 // refusedForTheNetwork reports whether a guest was not started since the other client has stopped its network, which is
 // the one good reason.
 func refusedForTheNetwork(o *object, err error) bool {
-	if o.kind != "domain" || errors.Is(err, errBroken) {
-		return false
-	}
-	return strings.Contains(err.Error(), "start") && strings.Contains(err.Error(), "net1")
+	var refused *virterr.Error
+	return o.kind == "domain" && o.active == no && errors.As(err, &refused) && strings.Contains(refused.Error(), "net1")
 }

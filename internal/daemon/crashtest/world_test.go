@@ -274,6 +274,27 @@ func addHost(o *object) step {
 	}, then}
 }
 
+// up applies an object's document as it is: afterwards it is defined so, and active.
+func up(o *object) step {
+	then := o.belief
+	then.defined, then.active, then.host, then.hostLive = yes, yes, no, no
+	return step{"up", o, func(ctx context.Context, c *client.Client) error {
+		return apply(ctx, c, own.ApplyRequest{Documents: []own.Document{{Name: o.name, XML: o.xml}}})
+	}, then}
+}
+
+// create starts an object without defining it.
+func create(o *object) step {
+	then := o.belief
+	then.active, then.hostLive = yes, no
+	return step{"create", o, func(ctx context.Context, c *client.Client) error {
+		if o.kind == "network" {
+			return c.Call(ctx, remote.ProgramRemote, remote.ProcNetworkCreateXML, &remote.String{S: o.xml}, &remote.Network{})
+		}
+		return c.Call(ctx, remote.ProgramRemote, remote.ProcDomainCreateXML, &remote.StringFlags{S: o.xml}, &remote.Domain{})
+	}, then}
+}
+
 // dropHost takes the edit back as virsh net-update does, live.
 func dropHost(o *object) step {
 	then := o.belief
