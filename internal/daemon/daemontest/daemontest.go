@@ -224,6 +224,9 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	}
 	go func() {
 		d.err = d.cmd.Wait()
+		if bug := bugIn(d.said.String()); bug != "" {
+			d.T.Errorf("the daemon has a bug: %s", bug)
+		}
 		close(d.done)
 		_ = ready.SetReadDeadline(time.Unix(1, 0)) // closed when it served
 	}()
@@ -239,6 +242,16 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 		}
 		return nil
 	}, nil
+}
+
+// bugIn finds what the runtime says of a program with a bug, and returns it with what follows.
+func bugIn(said string) string {
+	for _, mark := range []string{"WARNING: DATA RACE", "\npanic: ", "\nfatal error: "} {
+		if _, after, found := strings.Cut("\n"+said, mark); found {
+			return mark + after
+		}
+	}
+	return ""
 }
 
 // KillIn ends the daemon that runs now as a crash does, after a while. It is not waited for; see Ended.

@@ -43,3 +43,16 @@ func TestADaemonIsKilledAtTheCallAskedFor(t *testing.T) {
 		t.Errorf("start after the crash: %v", err)
 	}
 }
+
+func TestABugIsFoundInWhatTheDaemonSays(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"level=INFO msg=fine":                          "",
+		"panic: x\n\ngoroutine 1":                      "\npanic: x\n\ngoroutine 1",
+		"level=INFO\nWARNING: DATA RACE\nWrite at ...": "WARNING: DATA RACE\nWrite at ...",
+	} {
+		if got := bugIn(said); got != want {
+			t.Errorf("in %q: %q, want %q", said, got, want)
+		}
+	}
+}
