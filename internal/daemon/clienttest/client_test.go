@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,12 @@ const envVirsh = "TAPROOM_VIRSH"
 // envQEMU names a folder that a QEMU was unpacked in; guests run in that one.
 const envQEMU = "TAPROOM_QEMU10"
 
+// emulator is the QEMU of documents that name none.
+const emulator = "/usr/bin/qemu-system-x86_64"
+
+// emulatorIn is the same of a folder that packages were unpacked in.
+func emulatorIn(dir string) string { return filepath.Join(dir, emulator) }
+
 // clients are libvirt's programs, pointed at one daemon.
 type clients struct {
 	t      *testing.T
@@ -27,7 +34,13 @@ type clients struct {
 // serve starts a daemon and a folder for its clients' documents, which guests' QEMU may walk through.
 func serve(t *testing.T) *clients {
 	t.Helper()
-	c := &clients{t: t, daemon: daemontest.New(t)}
+	c := &clients{t: t, daemon: daemontest.Prepare(t)}
+	if dir := os.Getenv(envQEMU); dir != "" {
+		c.settings(fmt.Sprintf("emulator = %q\n", emulatorIn(dir)))
+	}
+	if err := c.daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
 	c.work = filepath.Join(c.daemon.Root, "work")
 	if err := os.Mkdir(c.work, 0o755); err != nil {
 		t.Fatal(err)
@@ -37,6 +50,18 @@ func serve(t *testing.T) *clients {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// settings are read by the daemon when it starts.
+func (c *clients) settings(text string) {
+	c.t.Helper()
+	dir := c.daemon.Paths().Config
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // write puts a document into the clients' folder.

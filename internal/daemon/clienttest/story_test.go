@@ -118,6 +118,7 @@ var varies = []struct {
 	what *regexp.Regexp
 	show string
 }{
+	{regexp.MustCompile(`\bpc-(i440fx|q35)-\d+\.\d+\b`), "pc-$1-<version>"},
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
 	{regexp.MustCompile(`(\bcpu\.\w+)=\d+`), "$1=<n>"},
 	// A bridge has something to say to a guest that stands still, sometimes.
@@ -144,7 +145,7 @@ var hostVaries = []struct {
 	{regexp.MustCompile(`(libvirt|API: QEMU|hypervisor: QEMU) \d+\.\d+\.\d+`), "$1 <version>"},
 	// Long lists are shown by their first entry.
 	{regexp.MustCompile(`(?m)^( *<(?:feature name|model usable|machine|cpu id)[ =]).*(?:\n *<(?:feature name|model usable|machine|cpu id)[ =].*)*$`), "$1…"},
-	{regexp.MustCompile(`(?m)^486\n(?:[\w-]+\n)+$`), "486\n…\n"},
+	{regexp.MustCompile(`(?m)^486\n(?:[\w-]+\n)+`), "486\n…\n"},
 }
 
 // hostStory is the one that tells of the host.
@@ -166,6 +167,9 @@ var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 // normal replaces what differs from run to run.
 func (c *clients) normal(s string) string {
 	s = strings.ReplaceAll(s, c.daemon.Root, "ROOT")
+	if dir := os.Getenv(envQEMU); dir != "" {
+		s = strings.ReplaceAll(s, emulatorIn(dir), emulator)
+	}
 	for _, v := range varies {
 		s = v.what.ReplaceAllString(s, v.show)
 	}

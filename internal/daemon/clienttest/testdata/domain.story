@@ -69,7 +69,7 @@ $ dumpxml guest
   <currentMemory unit='KiB'>32768</currentMemory>
   <vcpu placement='static'>2</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <features>
@@ -335,7 +335,7 @@ $ dumpxml guest
   <currentMemory unit='KiB'>32768</currentMemory>
   <vcpu placement='static'>2</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <features>
@@ -465,18 +465,6 @@ error: this function is not supported by the connection driver: virDomainGetTime
 $ screenshot guest shot.ppm
 Screenshot saved to shot.ppm, with type of image/x-portable-pixmap
 [exit 0]
-$ managedsave guest
-error: Failed to save domain 'guest' state
-error: this function is not supported by the connection driver: virDomainManagedSave
-[exit 1]
-$ save guest saved
-error: Failed to save domain 'guest' to saved
-error: this function is not supported by the connection driver: virDomainSave
-[exit 1]
-$ dump guest core
-error: Failed to core dump domain 'guest' to core
-error: this function is not supported by the connection driver: virDomainCoreDump
-[exit 1]
 $ snapshot-list guest
  Name   Creation Time   State
 -------------------------------

@@ -33,7 +33,7 @@ r$ dumpxml guest
   <currentMemory unit='KiB'>16384</currentMemory>
   <vcpu placement='static'>1</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <cpu mode='custom' match='exact' check='none'>

@@ -13,7 +13,7 @@ $ dumpxml guest
   <currentMemory unit='KiB'>16384</currentMemory>
   <vcpu placement='static'>1</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <cpu mode='custom' match='exact' check='none'>
@@ -60,7 +60,7 @@ $ dumpxml guest
   <currentMemory unit='KiB'>16384</currentMemory>
   <vcpu placement='static'>1</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <cpu mode='custom' match='exact' check='none'>
@@ -112,7 +112,7 @@ $ dumpxml guest
   <currentMemory unit='KiB'>16384</currentMemory>
   <vcpu placement='static'>1</vcpu>
   <os>
-    <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
+    <type arch='x86_64' machine='pc-i440fx-<version>'>hvm</type>
     <boot dev='hd'/>
   </os>
   <cpu mode='custom' match='exact' check='none'>
@@ -200,7 +200,7 @@ error: unsupported configuration: domain 'tpm': devices/tpm is not supported: TP
 [exit 1]
 $ define machine.xml
 error: Failed to define domain from machine.xml
-error: unsupported configuration: domain 'machine': os/type is not supported: emulator /usr/bin/qemu-system-x86_64 has no machine "pc-i440fx-99.0"
+error: unsupported configuration: domain 'machine': os/type is not supported: emulator /usr/bin/qemu-system-x86_64 has no machine "pc-i440fx-<version>"
 [exit 1]
 $ define kvm.xml
 error: Failed to define domain from kvm.xml
