@@ -57,7 +57,7 @@ func double(t *testing.T, name, text string) string {
 
 func TestEmulatorsThatAreNone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "qemu_ready_seconds = 1")
+	w := newWorld(t, "qemu_ready_seconds = 4")
 	on := func(emulator string) func() error {
 		return func() error { return w.define(guestOn(emulator, "broken", "")) }
 	}
@@ -81,7 +81,7 @@ func TestEmulatorsThatAreNone(t *testing.T) {
 
 func TestEmulatorsThatDoNotStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "qemu_ready_seconds = 2")
+	w := newWorld(t, "qemu_ready_seconds = 6")
 	on := func(name, text string) func() error {
 		e := double(t, name, text)
 		return func() error { return w.start(guestOn(e, "broken", nic("quiet")+vnc)) }
