@@ -38,7 +38,7 @@ func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32)
 		}
 	}
 	if wants(server.StatsVcpu) {
-		out = append(out, remote.UintParam("vcpu.current", uint32(v.run.head.VCPUs)), remote.UintParam("vcpu.maximum", uint32(v.run.head.MaxVCPUs)))
+		out = append(out, e.vcpuStats(ctx, v)...)
 	}
 	if wants(server.StatsInterface) {
 		out = append(out, e.interfaceStats(v)...)

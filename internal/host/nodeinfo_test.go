@@ -5,6 +5,9 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
 )
@@ -38,5 +41,24 @@ func TestProcStatCountsThisProcess(t *testing.T) {
 	}
 	if _, err := k.ProcStat(os.Getpid(), start+1); !errors.Is(err, host.ErrGone) {
 		t.Errorf("another process that had the number: %v, want ErrGone", err)
+	}
+}
+
+func TestAThreadHasAPartOfItsProcessTime(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for busy := time.Now(); time.Since(busy) < 30*time.Millisecond; {
+		_ = busy.String()
+	}
+	all, err := k.ProcStat(os.Getpid(), 0)
+	must(t, err)
+	one, err := k.ThreadTime(os.Getpid(), unix.Gettid())
+	if err != nil || one > all.User+all.System+100*time.Millisecond {
+		t.Errorf("the thread ran %v, its process %v, %v", one, all.User+all.System, err)
+	}
+	if _, err := k.ThreadTime(os.Getpid(), 1<<30); !errors.Is(err, host.ErrGone) {
+		t.Errorf("a thread that is not there: %v", err)
 	}
 }

@@ -30,19 +30,22 @@ func (k *Kernel) StartTime(pid int) (uint64, error) {
 }
 
 // statFields returns /proc/PID/stat from field 3 (state) on. The command in field 2 may hold spaces and parentheses.
-func statFields(pid int) ([]string, error) {
+func statFields(pid int) ([]string, error) { return statLine(strconv.Itoa(pid)) }
+
+// statLine is statFields for a process, or for one thread of one (PID/task/TID).
+func statLine(who string) ([]string, error) {
 	var buf [2048]byte // 52 numbers and a command are never longer; about 300 bytes are usual
-	n, err := readProc("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
+	n, err := readProc("/proc/"+who+"/stat", buf[:])
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
-		return nil, fmt.Errorf("process %d: %w", pid, ErrGone)
+		return nil, fmt.Errorf("process %s: %w", who, ErrGone)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the stat line of process %d: %w", pid, err)
+		return nil, fmt.Errorf("read the stat line of process %s: %w", who, err)
 	}
 	line := string(buf[:n])
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) < 42-2 {
-		return nil, fmt.Errorf("process %d: cannot read its stat line %q", pid, line)
+		return nil, fmt.Errorf("process %s: cannot read its stat line %q", who, line)
 	}
 	return fields, nil
 }

@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+const (
+	firstField = 3                     // what the first of statLine's fields is in proc_pid_stat(5)
+	tick       = 10 * time.Millisecond // USER_HZ is 100 on every architecture Go runs on
+)
+
 // ProcStat is what a process has used and holds, all threads together.
 type ProcStat struct {
 	User, System time.Duration // in steps of 10 ms, as the kernel counts them there
@@ -24,17 +29,32 @@ func (k *Kernel) ProcStat(pid int, start uint64) (ProcStat, error) {
 	if err != nil {
 		return ProcStat{}, err
 	}
-	const first = 3 // the field f[0] holds, in proc_pid_stat(5)'s numbers
-	if started, err := strconv.ParseUint(f[22-first], 10, 64); err != nil || start != 0 && started != start {
+	if started, err := strconv.ParseUint(f[22-firstField], 10, 64); err != nil || start != 0 && started != start {
 		return ProcStat{}, errors.Join(fmt.Errorf("process %d started at %d, not %d: %w", pid, started, start, ErrGone), err)
 	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every architecture Go runs on
-	utime, e1 := strconv.ParseUint(f[14-first], 10, 63)
-	stime, e2 := strconv.ParseUint(f[15-first], 10, 63)
-	threads, e3 := strconv.Atoi(f[20-first])
-	rss, e4 := strconv.ParseUint(f[24-first], 10, 63)
+	utime, e1 := strconv.ParseUint(f[14-firstField], 10, 63)
+	stime, e2 := strconv.ParseUint(f[15-firstField], 10, 63)
+	threads, e3 := strconv.Atoi(f[20-firstField])
+	rss, e4 := strconv.ParseUint(f[24-firstField], 10, 63)
 	return ProcStat{
 		User: time.Duration(utime) * tick, System: time.Duration(stime) * tick, Threads: threads,
 		RSS: rss * uint64(os.Getpagesize()), State: f[0][0],
 	}, errors.Join(e1, e2, e3, e4)
+}
+
+// ThreadTime is how long one thread of a process has run so far, in steps of 10 ms; ErrGone when there is none such.
+func (k *Kernel) ThreadTime(pid, tid int) (time.Duration, error) {
+	k.Step("thread stat")
+	f, err := statLine(fmt.Sprintf("%d/task/%d", pid, tid))
+	if err != nil {
+		return 0, err
+	}
+	return cpuTime(f)
+}
+
+// cpuTime adds up the time in user and in system mode.
+func cpuTime(f []string) (time.Duration, error) {
+	utime, e1 := strconv.ParseUint(f[14-firstField], 10, 63)
+	stime, e2 := strconv.ParseUint(f[15-firstField], 10, 63)
+	return time.Duration(utime+stime) * tick, errors.Join(e1, e2)
 }
