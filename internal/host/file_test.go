@@ -110,7 +110,7 @@ func TestDirectoriesAndRemoval(t *testing.T) {
 	}
 	file := filepath.Join(dir, "f")
 	must(t, k.WriteFile(file, []byte("12345"), 0o600, false))
-	if err := k.Mkdir(file, 0o700); !errors.Is(err, fs.ErrExist) {
+	if err := k.Mkdir(file, 0o700); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("a file in the directory's place: %v", err)
 	}
 	if _, err := k.ReadFileLimit(file, 4); !errors.Is(err, host.ErrTooLarge) {
