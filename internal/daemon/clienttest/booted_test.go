@@ -57,6 +57,9 @@ func (c *clients) install(replace ...string) *machine {
 	c.prepare(replace...)
 	c.do("net-define", bootNetwork)
 	c.do("net-start", "lab")
+	// That the guest gets this address, and after reboots again, is for the daemon's helper to follow.
+	c.write("host.xml", "<host mac='52:54:00:00:00:01' name='demo' ip='192.168.151.11'/>")
+	c.do("net-update", "lab", "add", "ip-dhcp-host", "host.xml", "--live", "--config")
 	c.do("define", bootGuest)
 	return &machine{clients: c, name: "demo", client: c.daemon.Client()}
 }

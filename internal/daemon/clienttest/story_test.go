@@ -120,7 +120,7 @@ var varies = []struct {
 }{
 	{regexp.MustCompile(`\bpc-(i440fx|q35)-\d+\.\d+\b`), "pc-$1-<version>"},
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
-	{regexp.MustCompile(`(\bcpu\.\w+)=\d+`), "$1=<n>"},
+	{regexp.MustCompile(`(\bcpu\.\w+|\bvcpu\.\d+\.time)=\d+`), "$1=<n>"},
 	// A bridge has something to say to a guest that stands still, sometimes.
 	{regexp.MustCompile(`(?m)(^vnet\d+ rx_(?:bytes|packets) |net\.\d+\.rx\.(?:bytes|pkts)=)\d+`), "$1<n>"},
 	// Whether something was counted is the same each time, how much is not.

@@ -213,6 +213,10 @@ Domain: 'guest'
   balloon.rss=<n>
   vcpu.current=2
   vcpu.maximum=2
+  vcpu.0.state=1
+  vcpu.0.time=<n>
+  vcpu.1.state=1
+  vcpu.1.time=<n>
   net.count=1
   net.0.name=vnet0
   net.0.rx.bytes=<n>

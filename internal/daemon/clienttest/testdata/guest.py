@@ -50,6 +50,8 @@ conn.networkEventRegisterAny(None, libvirt.VIR_NETWORK_EVENT_ID_LIFECYCLE, lambd
 net = conn.networkDefineXML(open("boot-network.xml").read())
 error("a guest without its network", lambda: conn.createXML(open("boot-guest.xml").read(), 0))
 net.create()
+net.update(libvirt.VIR_NETWORK_UPDATE_COMMAND_ADD_LAST, libvirt.VIR_NETWORK_SECTION_IP_DHCP_HOST, -1,
+           "<host mac='52:54:00:00:00:01' name='demo' ip='192.168.151.11'/>", libvirt.VIR_NETWORK_UPDATE_AFFECT_LIVE)
 dom = conn.defineXML(open("boot-guest.xml").read())
 print("defined", dom.name(), dom.ID(), dom.isActive(), dom.isPersistent(), dom.state())
 dom.create()
