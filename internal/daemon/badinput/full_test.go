@@ -1,12 +1,14 @@
 package badinput
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"taproom/internal/api/remote"
+	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
@@ -124,4 +126,40 @@ func TestAFullRunDirectoryStartsNothingAndStopsEverything(t *testing.T) {
 	must(t, w.call(remote.ProcNetworkCreate, &broken, &xdr.Void{}))
 	must(t, w.call(remote.ProcNetworkDestroy, &broken, &xdr.Void{}))
 	w.undefineNetwork("broken")
+}
+
+func TestAGuestThatRunsIsNotEndedBecauseThatCannotBeWrittenDown(t *testing.T) {
+	t.Parallel()
+	w := smallWorld(t, "run/taproom/records")
+	d, err := w.c.DefineDomain(t.Context(), guest("broken", nic("quiet")+vnc))
+	must(t, err)
+	before := w.state()
+	_, err = w.c.StartDomain(t.Context(), d, 0)
+	must(t, err)
+	var size int64
+	w.NS.Do(func() {
+		st, err := os.Stat(w.stateFile("run/taproom/records", d.UUID))
+		if err == nil {
+			size = st.Size()
+		}
+	})
+	must(t, w.c.DestroyDomain(t.Context(), d))
+	free := w.fill("run/taproom/records")
+	// Room for one record, which is replaced by writing another one beside it.
+	w.NS.Run("truncate", "-s", fmt.Sprintf("-%d", (size+4095)/4096*4096), filepath.Join(w.Root, "run/taproom/records/ballast"))
+	_, err = w.c.StartDomain(t.Context(), d, 0)
+	must(t, err)
+	s, err := w.c.Status(t.Context())
+	want := "domain 'broken' runs, and that cannot be written down: write ROOT/run/taproom/records/UUID.state: no space left on device"
+	if err != nil || len(s.Problems) != 1 || w.plain(s.Problems[0]) != want {
+		t.Errorf("problems %q, %v, want %q", s.Problems, err, want)
+	}
+	free()
+	got := w.restart(t, func() {})
+	if state, err := w.c.DomainState(t.Context(), d); err != nil || state.State != server.DomainRunning || len(got) > 0 {
+		t.Errorf("after the daemon was started again: %+v, %v, problems %q", state, err, got)
+	}
+	must(t, w.c.DestroyDomain(t.Context(), d))
+	w.unchanged(t, before)
+	must(t, w.c.UndefineDomain(t.Context(), d, 0))
 }
