@@ -195,33 +195,42 @@ func (w *world) contradictions(seen map[string]sight) []string {
 // again makes everything run, and then removes everything: whatever happened before, nothing is in the way and nothing
 // stays.
 func (w *world) again(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var docs []own.Document
 	for _, o := range w.objects {
-		docs = append(docs, own.Document{Name: o.name, XML: o.xml})
 		o.defined, o.active, o.host, o.hostLive = yes, yes, no, no
 		if o.pid == 0 {
 			o.paused = no
 		}
 	}
-	if err := apply(ctx, c, own.ApplyRequest{Documents: docs}); err != nil {
+	if err := w.applyAll(c, false); err != nil {
 		return fmt.Errorf("make everything run: %w", err)
 	}
-	if err := w.verify(c); err != nil {
-		return fmt.Errorf("everything was made to run: %w", err)
-	}
-	if err := apply(ctx, c, own.ApplyRequest{Documents: docs, Remove: true}); err != nil {
-		return fmt.Errorf("remove everything: %w", err)
-	}
+	return w.away(c)
+}
+
+// away removes everything.
+func (w *world) away(c *client.Client) error {
 	for _, o := range w.objects {
 		o.belief, o.pid = belief{}, 0
 	}
-	if err := w.verify(c); err != nil {
-		return fmt.Errorf("everything was removed: %w", err)
+	if err := w.applyAll(c, true); err != nil {
+		return fmt.Errorf("remove everything: %w", err)
 	}
 	if left := w.Leftovers(); len(left) > 0 {
 		return fmt.Errorf("everything was removed, and this is left:\n  %s", strings.Join(left, "\n  "))
 	}
 	return nil
+}
+
+// applyAll applies every document, or takes it back, and checks what comes of it.
+func (w *world) applyAll(c *client.Client, remove bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var docs []own.Document
+	for _, o := range w.objects {
+		docs = append(docs, own.Document{Name: o.name, XML: o.xml})
+	}
+	if err := apply(ctx, c, own.ApplyRequest{Documents: docs, Remove: remove}); err != nil {
+		return err
+	}
+	return w.verify(c)
 }

@@ -33,6 +33,7 @@ type world struct {
 	t       *testing.T
 	k       *host.Kernel
 	objects []*object // networks first
+	rounds  int       // of one test
 }
 
 func newWorld(t *testing.T, objects ...*object) *world {
