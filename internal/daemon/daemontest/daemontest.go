@@ -246,7 +246,7 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 
 // bugIn finds what the runtime says of a program with a bug, and returns it with what follows.
 func bugIn(said string) string {
-	for _, mark := range []string{"WARNING: DATA RACE", "\npanic: ", "\nfatal error: "} {
+	for _, mark := range []string{"WARNING: DATA RACE", "\npanic: ", "\nfatal error: ", `msg="panic in a call"`} {
 		if _, after, found := strings.Cut("\n"+said, mark); found {
 			return mark + after
 		}
