@@ -74,7 +74,7 @@ $ dumpxml guest --xpath //disk|//interface
   <address type="pci" domain="0x0000" bus="0x03" slot="0x00" function="0x0"/>
 </disk>
 <disk type="file" device="disk">
-  <driver name="qemu" type="raw" cache="none"/>
+  <driver name="qemu" type="raw" cache="writeback"/>
   <source file="ROOT/work/disk3.img"/>
   <target dev="vdb" bus="virtio"/>
   <serial>second</serial>
@@ -227,7 +227,7 @@ Domain 'guest' has been undefined
 </domain>
 -- disk.xml --
 <disk type='file' device='disk'>
-  <driver name='qemu' type='raw' cache='none'/>
+  <driver name='qemu' type='raw' cache='writeback'/>
   <source file='ROOT/work/disk3.img'/>
   <target dev='vdb' bus='virtio'/>
   <serial>second</serial>
