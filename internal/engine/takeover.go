@@ -4,21 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"taproom/internal/api/server"
 	"taproom/internal/engine/store"
-	"taproom/internal/guest"
 	"taproom/internal/network/state"
-	"taproom/internal/qemu"
-	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
-
-// adoptWithin is how long a guest's QEMU may take to answer a daemon that has just started.
-const adoptWithin = 5 * time.Second
 
 // takeOver brings what is written down and what there is together: guests that run are adopted, those that ended or never
 // came to be are cleared away, and the host's side of networks is made as it should be. There is one difference for all
@@ -155,6 +146,13 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	}
 	run := newRunning(i.Head, doc)
 	status, err := e.adopt(ctx, d, run)
+	switch {
+	case !errors.Is(err, errSilent):
+	case run.rec.Phase == phaseRunning:
+		return run, e.keepSilent(d, run, err)
+	default: // a start that nobody was told of
+		err = nil
+	}
 	if err != nil || status == statusGone || status == statusPrelaunch && run.rec.Phase == phaseStarting {
 		run.letGo()
 		_ = e.clearAway(ctx, d, i.Head) // stays a problem until it can be
@@ -166,106 +164,6 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	}
 	e.settleAdopted(d, run, status)
 	return run, nil
-}
-
-// runStatus is QEMU's word for what a guest's processors do (qapi/run-state.json).
-type runStatus string
-
-const (
-	statusGone      runStatus = "" // there is no process
-	statusPrelaunch runStatus = "prelaunch"
-	statusRunning   runStatus = "running"
-	statusShutdown  runStatus = "shutdown"
-	statusPanicked  runStatus = "guest-panicked"
-)
-
-// adopt takes hold of a guest's QEMU and asks how it is. A QEMU that does not answer is an error: nobody could control it.
-func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus, error) {
-	p := e.places(d)
-	proc, err := qemu.Adopt(e.ctx, e.k, p.pid(), p.log)
-	if errors.Is(err, qemu.ErrNotRunning) {
-		return statusGone, nil
-	}
-	if err != nil {
-		return statusGone, err
-	}
-	run.proc = proc
-	ctx, cancel := context.WithTimeout(ctx, adoptWithin)
-	defer cancel()
-	if err := proc.Connect(ctx, p.qmp()); err != nil {
-		return statusGone, unanswered(ctx, proc, err)
-	}
-	run.mon = proc.QMP()
-	run.rec.PID, run.rec.PIDStart = proc.PID(), proc.StartTime()
-	var reply struct {
-		Status runStatus `json:"status"`
-	}
-	if err := run.mon.Execute(ctx, "query-status", nil, &reply); err != nil {
-		return statusGone, unanswered(ctx, proc, err)
-	}
-	run.rt, err = e.runtime(d, run.rec)
-	if err != nil {
-		return statusGone, err
-	}
-	compiled, err := guest.Compile(run.doc, run.rt)
-	if err != nil {
-		return statusGone, documentError(err)
-	}
-	run.compiled = compiled
-	e.learnBalloon(ctx, run)
-	return reply.Status, e.learnTerminals(ctx, run)
-}
-
-// unanswered tells a QEMU that is just ending, which is no error, from one that lives and says nothing. The daemon before
-// may have asked it to end, or have died with it between its first steps.
-func unanswered(ctx context.Context, proc *qemu.Process, err error) error {
-	if errors.Is(err, qmp.ErrPeerClosed) || errors.Is(err, unix.ECONNREFUSED) {
-		select {
-		case <-proc.Exited():
-			return nil
-		case <-ctx.Done():
-		}
-	}
-	return fmt.Errorf("its QEMU does not answer and is ended: %w", err)
-}
-
-// settleAdopted publishes an adopted guest in the state it was found in. A power-off or a panic while no daemon was there
-// is read from the status, and followed now.
-func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
-	state, reason := int32(server.DomainPaused), int32(server.PausedUnknown)
-	switch status {
-	case statusRunning:
-		state, reason = server.DomainRunning, server.RunningUnknown
-	case statusPrelaunch:
-		reason = server.PausedUser
-	case statusShutdown:
-		state, reason = server.DomainShutdown, server.ShutdownUnknown
-	case statusPanicked:
-		state, reason = server.DomainCrashed, server.CrashedPanicked
-	}
-	if run.rec.State == state {
-		reason = run.rec.Reason
-	}
-	d.update(func(v *view) {
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec.ID, state, reason
-	})
-	if run.rec.Phase != phaseRunning { // it passed the point of no return, and nobody wrote that down
-		run.rec.Phase = phaseRunning
-		if err := e.saveRecord(run); err != nil {
-			e.problem.add(e.log, fmt.Sprintf("domain '%s': %v", d.label, err))
-		}
-	}
-	e.watchRun(d, run)
-	switch status {
-	case statusShutdown:
-		action := run.doc.OnPoweroff
-		if run.rebooting.Load() {
-			action = actionRestart
-		}
-		e.afterEnd(e.ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
-	case statusPanicked:
-		e.afterEnd(e.ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
-	}
 }
 
 // convergeAll applies one difference to everything of ours on the host. When one network's part cannot be applied, it is

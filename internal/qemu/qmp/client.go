@@ -81,6 +81,17 @@ func New(ctx context.Context, k *host.Kernel, conn net.Conn, peer string) (*Clie
 	return c, nil
 }
 
+// Absent returns a Client without a connection, for a QEMU that does not answer: every call fails with the reason.
+func Absent(peer string, why error) *Client {
+	c := &Client{
+		peer: peer, err: &ConnError{Peer: peer, Err: why},
+		events: make(chan Event), writing: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	close(c.events)
+	close(c.done)
+	return c
+}
+
 func (c *Client) greet(ctx context.Context, lines *lineReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	m, err := c.firstMessage(lines)
@@ -144,6 +155,9 @@ func (c *Client) fail(err error) {
 		c.err = &ConnError{Peer: c.peer, Err: err}
 	}
 	c.mu.Unlock()
+	if c.conn == nil { // absent
+		return
+	}
 	_ = c.conn.Close() // a second one is refused and changes nothing
 }
 

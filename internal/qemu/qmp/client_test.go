@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -336,5 +337,22 @@ func TestDescriptorsTravelWithTheirCommand(t *testing.T) {
 	}
 	if got := <-content; got != "sectors" {
 		t.Errorf("the peer read %q from the descriptor, want %q", got, "sectors")
+	}
+}
+
+func TestAnAbsentQEMUAnswersEveryCallWithTheReason(t *testing.T) {
+	t.Parallel()
+	c := Absent("qmp.sock", io.ErrNoProgress)
+	for _, err := range []error{c.Execute(t.Context(), "query-status", nil, nil), c.Err()} {
+		if !errors.Is(err, io.ErrNoProgress) || !errors.As(err, new(*ConnError)) {
+			t.Errorf("got %v, want the reason in a ConnError", err)
+		}
+	}
+	if _, ok := <-c.Events(); ok {
+		t.Error("there is an event")
+	}
+	<-c.Done()
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }
