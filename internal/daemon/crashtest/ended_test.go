@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -237,4 +238,62 @@ func TestAGuestWhoseQEMUIsKilledIsOffAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAGuestWhoseQEMUDoesNotAnswerIsLeftAlone has QEMU stopped by a signal when a daemon starts.
+func TestAGuestWhoseQEMUDoesNotAnswerIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	net := newNetwork(1)
+	w := newWorld(t, net)
+	guests := []*object{newDomain(1, net, w.disk(1, nil)), newDomain(2, net, w.disk(2, nil)), newDomain(3, net, w.disk(3, nil))}
+	w.objects = append(w.objects, guests...)
+	err := w.serve(func(c *client.Client) error {
+		for _, o := range w.objects {
+			if err := errors.Join(w.do(c, define(o)), w.do(c, start(o))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, o := range guests[:2] {
+		err = errors.Join(err, w.signal(o, unix.SIGSTOP))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.serve(func(c *client.Client) error {
+		if err := w.verify(c); err != nil { // all are there, each in its QEMU
+			return err
+		}
+		if err := w.do(c, suspend(guests[2])); err != nil { // nobody waits for the others
+			return err
+		}
+		// Whoever wants something of it waits until it answers.
+		done := make(chan error, 1)
+		go func() { done <- w.do(c, suspend(guests[0])) }()
+		err := w.signal(guests[0], unix.SIGCONT)
+		if err := errors.Join(err, <-done); err != nil {
+			return err
+		}
+		if err := w.do(c, destroy(guests[1])); err != nil {
+			return err
+		}
+		if err := w.verify(c); err != nil {
+			return err
+		}
+		return w.again(c)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// signal sends a signal to a guest's QEMU.
+func (w *world) signal(o *object, sig unix.Signal) error {
+	p, err := w.k.OpenPID(o.pid, 0)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return w.k.Signal(p, sig)
 }
