@@ -1,6 +1,8 @@
 package badinput
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -92,7 +94,7 @@ func TestEmulatorsThatDoNotStart(t *testing.T) {
 		{"hangs", on("hangs-before-monitor", asked+"echo 'still thinking' >&2\nexec sleep 1000\n"), virterr.OperationTimeout, "Timed out during operation: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/hangs-before-monitor: QEMU did not answer the connection with a greeting in time; it said: still thinking; where the host is that slow, raise qemu_ready_seconds in taproomd.toml"},
 		{"greets", on("greets", monitor+"greet()\ntime.sleep(1000)\n"), virterr.OperationTimeout, "Timed out during operation: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/greets: QEMU did not answer qmp_capabilities in time; it said nothing; where the host is that slow, raise qemu_ready_seconds in taproomd.toml"},
 		{"hangs up", on("hangs-up", monitor+"greet()\nc.shutdown(socket.SHUT_RDWR)\ntime.sleep(1000)\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/hangs-up: QMP ROOT/run/taproom/guests/UUID/qmp.sock: QEMU closed the connection; it said nothing"},
-		{"no greeting", on("no-greeting", monitor+"say({'return': {}})\ntime.sleep(1000)\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/no-greeting: QMP ROOT/run/taproom/guests/UUID/qmp.sock: not a QMP message: want a greeting first, got \"{\\\"return\\\": {}}\"; it said nothing"},
+		{"no greeting", on("no-greeting", monitor+"sys.stderr = open(os.devnull, 'w')\nfor _ in range(100): say({'return': {}})\ntime.sleep(1000)\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/no-greeting: QMP ROOT/run/taproom/guests/UUID/qmp.sock: not a QMP message: want a greeting, got \"{\\\"return\\\": {}}\"; it said nothing"},
 		{"junk", on("junk", monitor+"c.sendall(bytes(range(256)) * 64 + b'\\n')\ntime.sleep(1000)\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/junk: QMP ROOT/run/taproom/guests/UUID/qmp.sock: not a QMP message: invalid character '\\x00' looking for beginning of value: \"\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\a\\b\"; it said nothing"},
 		{"endless line", on("endless-line", monitor+"greet()\nsys.stderr = open(os.devnull, 'w')\nwhile True: c.sendall(b'[' * 65536)\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/endless-line: QMP ROOT/run/taproom/guests/UUID/qmp.sock: message is longer than allowed (8388608 bytes); it said nothing"},
 		{"refuses", on("refuses", monitor+"greet()\nfor q in commands(): say({'error': {'class': 'GenericError', 'desc': 'not today'}, 'id': q.get('id')})\n"), virterr.InternalError, "internal error: cannot start domain 'broken': QEMU did not become ready and was ended: DOUBLES/refuses: QEMU refused qmp_capabilities: not today; it said nothing"},
@@ -104,14 +106,17 @@ func TestEmulatorsThatDoNotStart(t *testing.T) {
 func TestAnEmulatorThatWentAwayAfterItWasDefined(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	emulator := double(t, "goes-away", asked)
+	emulator := w.put("goes-away", "#!/bin/sh\n"+asked) // of this test alone, since it goes
+	must(t, os.Chmod(emulator, 0o755))
+	sum := sha256.Sum256([]byte(emulator))
+	defer os.Remove(filepath.Join(os.TempDir(), "taproom-test-cache", "qemu-"+hex.EncodeToString(sum[:8])+".json"))
 	d, err := w.c.DefineDomain(t.Context(), guestOn(emulator, "broken", ""))
 	must(t, err)
 	must(t, os.Remove(emulator))
 	w.refuse(t, bad{"went away", func() error {
 		_, err := w.c.StartDomain(t.Context(), d, 0)
 		return err
-	}, virterr.ConfigUnsupported, "unsupported configuration: cannot start domain 'broken': QEMU cannot be executed: DOUBLES/goes-away: no such file or directory; install qemu-system-x86, or name another one in <emulator>"})
+	}, virterr.ConfigUnsupported, "unsupported configuration: cannot start domain 'broken': QEMU cannot be executed: ROOT/goes-away: no such file or directory; install qemu-system-x86, or name another one in <emulator>"})
 	must(t, w.c.UndefineDomain(t.Context(), d, 0))
 }
 
