@@ -41,7 +41,7 @@ lint: setup-build ## the pinned formatter and linters
 race: setup-race setup-test build ## the tests again under the race detector
 	TAPROOM_BIN=$(CURDIR)/bin go test -race -timeout 40m ./...
 
-crash: setup-test build ## the daemon is killed at every call, and 200 times at random (the tests kill it 40 times)
+crash: setup-test build ## the daemon is killed at every call, and 1000 times at random (the tests: 200 times); everything is started again after each
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 60m ./internal/daemon/crashtest
 
 clients: setup-test build ## the distribution's clients alone

@@ -195,11 +195,11 @@ func (e *Engine) tellSilent(d *domain, silent *running, answered <-chan struct{}
 // tellState publishes that a guest's processors do something else than was thought.
 func (e *Engine) tellState(d *domain, before int32) {
 	v := d.view()
-	switch {
-	case v.ref.State == before:
-	case v.ref.State == server.DomainRunning:
+	switch v.ref.State {
+	case before:
+	case server.DomainRunning:
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
-	case v.ref.State == server.DomainPaused:
+	case server.DomainPaused:
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: server.EventSuspendedPaused})
 	}
 }
