@@ -70,6 +70,7 @@ func (b *bound[A, R, PA, PR]) result() xdr.Value    { return PR(&b.r) }
 
 // bind says what answers a procedure. The types must be those of the table; TestEveryProcedureIsBound holds it.
 func bind[A, R any, PA pointer[A], PR pointer[R]](p *program, number uint32, f func(q *request, a *A, r *R) error) {
+	f = checked(number, p.entries[number].Name, f)
 	p.entries[number].read = func(body []byte) (invocation, error) {
 		b := &bound[A, R, PA, PR]{f: f}
 		return b, xdr.Decode(body, PA(&b.a))

@@ -76,6 +76,7 @@ const (
 	StartBypassCache = 4
 	StartForceBoot   = 8
 	StartValidate    = 16
+	StartResetNVRAM  = 32
 )
 
 // Flags of a definition.
@@ -123,6 +124,8 @@ const (
 	UndefineNvram               = 4
 	UndefineKeepNvram           = 8
 	UndefineCheckpointsMetadata = 16
+	UndefineTPM                 = 32
+	UndefineKeepTPM             = 64
 )
 
 // Filters of the list of domains.

@@ -48,6 +48,46 @@ func TestEveryProcedureIsBoundToTheTypesOfTheTable(t *testing.T) {
 	}
 }
 
+func TestFlagsThatACallDoesNotTakeAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPrograms()[remote.ProgramRemote]
+	limited := 0
+	for _, e := range p.entries {
+		if e == nil {
+			continue
+		}
+		mask, ok := knownFlags(e.Number)
+		if !ok {
+			continue
+		}
+		limited++
+		if _, flagged := e.NewArgs().(remote.Flagged); !flagged {
+			t.Errorf("%s has no flags to limit", e.Name)
+		}
+		args, err := xdr.Append(nil, e.NewArgs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		odd := ^mask
+		for i := range 4 { // the flags come last
+			args[len(args)-4+i] = byte(odd >> (24 - 8*i))
+		}
+		inv, err := e.read(args)
+		if err != nil {
+			t.Errorf("%s: %v", e.Name, err)
+			continue
+		}
+		err = inv.run(&request{})
+		want := fmt.Sprintf("invalid argument: unsupported flags (%#x) in function %s", odd, apiName(e.Name))
+		if err == nil || err.Error() != want || virterr.CodeOf(err) != virterr.InvalidArg {
+			t.Errorf("%s: %v, want %s", e.Name, err, want)
+		}
+	}
+	if limited < 15 {
+		t.Errorf("%d calls limit their flags, want more", limited)
+	}
+}
+
 func TestErrorsAreMappedAtOnePlace(t *testing.T) {
 	t.Parallel()
 	coded := virterr.New(virterr.NoNetwork, "no network with matching name 'lan'")

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
+)
+
+// knownFlags are the flags that a call of libvirt's program takes. A flag that asks for what cannot be done is refused
+// rather than dropped: a guest started with autodestroy has to go with its client. What there is nothing of here (saved
+// images, snapshots, NVRAM) may be asked to go. Calls that are not listed check their flags themselves, or only read.
+func knownFlags(procedure uint32) (mask uint32, limited bool) {
+	switch procedure {
+	case remote.ProcDomainCreateXML, remote.ProcDomainCreateWithFlags:
+		return StartPaused | StartBypassCache | StartForceBoot | StartValidate | StartResetNVRAM, true
+	case remote.ProcDomainDefineXMLFlags, remote.ProcNetworkDefineXMLFlags, remote.ProcNetworkCreateXMLFlags:
+		return DefineValidate, true
+	case remote.ProcDomainShutdownFlags, remote.ProcDomainReboot:
+		return ShutdownAcpiPowerBtn | ShutdownGuestAgent | ShutdownInitctl | ShutdownSignal | ShutdownParavirt, true
+	case remote.ProcDomainReset:
+		return 0, true
+	case remote.ProcDomainDestroyFlags:
+		return DestroyGraceful, true
+	case remote.ProcDomainUndefineFlags:
+		return UndefineManagedSave | UndefineSnapshotsMetadata | UndefineNvram | UndefineKeepNvram |
+			UndefineCheckpointsMetadata | UndefineTPM | UndefineKeepTPM, true
+	case remote.ProcDomainSetMemoryFlags:
+		return AffectLive | AffectConfig | MemoryMaximum, true
+	case remote.ProcDomainSetVCPUsFlags, remote.ProcDomainGetVCPUsFlags:
+		return VCPULive | VCPUConfig | VCPUMaximum | VCPUGuest, true
+	case remote.ProcDomainAttachDeviceFlags, remote.ProcNetworkUpdate:
+		return AffectLive | AffectConfig, true
+	case remote.ProcDomainOpenConsole:
+		return ConsoleForce | ConsoleSafe, true
+	}
+	return 0, false
+}
+
+// checked refuses flags that the call does not take, in libvirt's words.
+func checked[A, R any](number uint32, name string, f func(*request, *A, *R) error) func(*request, *A, *R) error {
+	mask, limited := knownFlags(number)
+	if _, flagged := any(new(A)).(remote.Flagged); !limited || !flagged {
+		return f
+	}
+	return func(q *request, a *A, r *R) error {
+		if odd := any(a).(remote.Flagged).CallFlags() &^ mask; odd != 0 {
+			return virterr.New(virterr.InvalidArg, "unsupported flags (%#x) in function %s", odd, apiName(name))
+		}
+		return f(q, a, r)
+	}
+}
