@@ -17,8 +17,6 @@ func (e *Engine) vcpuStats(ctx context.Context, v *view) []server.Param {
 		remote.UintParam("vcpu.current", uint32(v.run.head.VCPUs)),
 		remote.UintParam("vcpu.maximum", uint32(v.run.head.MaxVCPUs)),
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
 	var cpus []struct {
 		Index  int `json:"cpu-index"`
 		Thread int `json:"thread-id"`
