@@ -45,10 +45,7 @@ func serve(t *testing.T) *clients {
 	if err := os.Mkdir(c.work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A disk of 1 MiB with nothing on it, for whoever wants one.
-	if err := os.Truncate(c.write("disk.img", ""), 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	c.disk("disk.img")
 	return c
 }
 
@@ -72,6 +69,14 @@ func (c *clients) write(name, text string) string {
 		c.t.Fatal(err)
 	}
 	return path
+}
+
+// disk makes an image of 1 MiB with nothing on it.
+func (c *clients) disk(name string) {
+	c.t.Helper()
+	if err := os.Truncate(c.write(name, ""), 1<<20); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // command is a client that talks to the daemon. It runs in the daemon's namespaces when it is started through start.

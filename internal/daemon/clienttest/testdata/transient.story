@@ -80,7 +80,11 @@ Domain 'guest' created from guest.xml
 $ define guest.xml
 Domain 'guest' defined from guest.xml
 [exit 0]
-$ destroy guest
+$ destroy guest --remove-logs
+error: Failed to destroy domain 'guest'
+error: invalid argument: unsupported flags (0x2) in function virDomainDestroyFlags
+[exit 1]
+$ destroy guest --graceful
 Domain 'guest' destroyed
 [exit 0]
 $ list --all
@@ -88,6 +92,10 @@ $ list --all
 ------------------------
  -    guest   shut off
 [exit 0]
+$ start guest --autodestroy
+error: Failed to start domain 'guest'
+error: invalid argument: unsupported flags (0x2) in function virDomainCreateWithFlags
+[exit 1]
 $ start guest
 Domain 'guest' started
 [exit 0]
