@@ -73,6 +73,7 @@ type site struct {
 	host *hosttest.NS
 	o    dhcp.HelperOptions
 	h    *dhcp.Helper
+	last string // the event that was waited for
 }
 
 func newSite(t *testing.T) *site {
@@ -141,10 +142,15 @@ func (s *site) event() string {
 	}
 }
 
+// wantEvents waits for events. A client that got no answer in time, on a busy machine, renews again: that is no news.
 func (s *site) wantEvents(want ...string) {
 	s.t.Helper()
 	for _, w := range want {
-		if got := s.event(); got != w {
+		got := s.event()
+		for got != w && got == s.last && strings.HasPrefix(got, "old ") {
+			got = s.event()
+		}
+		if s.last = got; got != w {
 			s.t.Fatalf("event %q, want %q of %q", got, w, want)
 		}
 	}
