@@ -26,7 +26,7 @@ func connectProcedures() []Procedure {
 		proc[xdr.Void, String](ProcConnectGetURI, "CONNECT_GET_URI", ReadOnly|Priority|Quick),
 		proc[OptString, Int](ProcConnectGetMaxVCPUs, "CONNECT_GET_MAX_VCPUS", ReadOnly|Priority),
 		proc[xdr.Void, String](ProcConnectGetCapabilities, "CONNECT_GET_CAPABILITIES", ReadOnly|Priority),
-		proc[DomainCapabilitiesArgs, String](ProcConnectGetDomainCapabilities, "CONNECT_GET_DOMAIN_CAPABILITIES", ReadOnly|Priority),
+		proc[DomainCapabilitiesArgs, String](ProcConnectGetDomainCapabilities, "CONNECT_GET_DOMAIN_CAPABILITIES", Priority), // its argument is a program that is run: CVE-2019-10167
 		proc[CPUModelsArgs, CPUModels](ProcConnectGetCPUModelNames, "CONNECT_GET_CPU_MODEL_NAMES", ReadOnly|Priority),
 		proc[Uint, String](ProcConnectGetSysinfo, "CONNECT_GET_SYSINFO", ReadOnly|Priority),
 		proc[xdr.Void, Int](ProcConnectIsSecure, "CONNECT_IS_SECURE", ReadOnly|Priority|Quick),
@@ -111,7 +111,7 @@ func jobProcedures() []Procedure {
 		proc[DomainStringFlags, xdr.Void](ProcDomainDetachDeviceFlags, "DOMAIN_DETACH_DEVICE_FLAGS", 0),
 		proc[DomainStringFlags, xdr.Void](ProcDomainUpdateDeviceFlags, "DOMAIN_UPDATE_DEVICE_FLAGS", 0),
 		proc[DomainOptStringFlags, xdr.Void](ProcDomainOpenConsole, "DOMAIN_OPEN_CONSOLE", 0),
-		proc[DomainUintFlags, OptString](ProcDomainScreenshot, "DOMAIN_SCREENSHOT", ReadOnly),
+		proc[DomainUintFlags, OptString](ProcDomainScreenshot, "DOMAIN_SCREENSHOT", 0),
 	}
 }
 
