@@ -1,0 +1,147 @@
+package dhcp4
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"taproom/internal/network/lease"
+	"taproom/internal/network/packet"
+)
+
+// wide is a network with 10,000 addresses.
+func wide() Config {
+	n := small()
+	n.Subnets[0].Prefix = netip.MustParsePrefix("10.7.0.0/16")
+	n.Ranges = []Range{{Start: netip.MustParseAddr("10.7.1.0"), End: netip.MustParseAddr("10.7.40.15")}}
+	return n
+}
+
+// stranger is a message of one of very many cards.
+func stranger(i int, kind dhcpv4.MessageType, how ...dhcpv4.Modifier) *Packet {
+	mac := packet.MAC{0x52, 0x54, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
+	m := message(0, kind, how...)
+	m.ClientHWAddr = mac[:]
+	return &Packet{Source: mac, Target: everybody(), Message: m}
+}
+
+func TestTenThousandClientsAllGetAnAddressOfTenThousand(t *testing.T) {
+	t.Parallel()
+	s, err := NewServer(wide(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := map[string]int{}
+	for i := range 10000 {
+		r, _, err := s.Handle(stranger(i, discover), 1)
+		if err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		a := r.Message.YourIPAddr
+		r, changes, err := s.Handle(stranger(i, request, wish(a.String()), server("10.7.0.1")), 1)
+		if err != nil || r.Message.MessageType() != dhcpv4.MessageTypeAck || len(changes) != 1 {
+			t.Fatalf("client %d asks for %s: %v, %v", i, a, r, err)
+		}
+		if other, ok := holder[a.String()]; ok {
+			t.Fatalf("clients %d and %d both have %s", other, i, a)
+		}
+		holder[a.String()] = i
+	}
+	if _, _, err := s.Handle(stranger(10000, discover), 1); err != packet.RefuseFull {
+		t.Errorf("one more: %v", err)
+	}
+	if s.Running() != 10000 || s.NextExpiry() != 1+DefaultLease {
+		t.Errorf("%d running, the next ends at %d", s.Running(), s.NextExpiry())
+	}
+	if gone := s.Expire(1 + DefaultLease); len(gone) != 10000 || s.NextExpiry() != lease.Never {
+		t.Errorf("%d ended", len(gone))
+	}
+}
+
+func TestAFloodOfInventedCardsDoesNotGrowAndDoesNotLockOut(t *testing.T) {
+	t.Parallel()
+	s, err := NewServer(small(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20000 {
+		if _, _, err := s.Handle(stranger(i, discover), int64(i/500)); err != nil {
+			t.Fatalf("card %d: %v", i, err)
+		}
+	}
+	p := s.pool
+	if len(p.offers.entries) > 3 || len(p.offered) > 3 || p.offers.order.Len() > 3 || len(s.leases.at) > 0 {
+		t.Errorf("%d offers, %d clients with one, %d leases for three addresses", len(p.offers.entries), len(p.offered), len(s.leases.at))
+	}
+	r, _, err := s.Handle(stranger(7, discover), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := r.Message.YourIPAddr.String()
+	if r, _, err := s.Handle(stranger(7, request, wish(a), server("10.7.0.1")), 50); err != nil || r.Message.MessageType() != dhcpv4.MessageTypeAck {
+		t.Errorf("a client that means it: %v, %v", r, err)
+	}
+}
+
+func TestALeaseOfAWrongCalendarEndsNoLaterThanANewOne(t *testing.T) {
+	t.Parallel()
+	n := small()
+	n.Hosts = []Host{{MAC: nic(2).String(), IP: netip.MustParseAddr("10.7.0.11"), LeaseSeconds: 9000}}
+	s, err := NewServer(n, []lease.Lease{
+		{IP: netip.MustParseAddr("10.7.0.10"), MAC: nic(1), Ends: 1 << 33},
+		{IP: netip.MustParseAddr("10.7.0.11"), MAC: nic(2), Ends: lease.Never},
+		{IP: netip.MustParseAddr("fd00::1"), MAC: nic(3), Ends: 1 << 33},
+	}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{t: t, s: s, now: 100}
+	l.wantLeases(`
+		10.7.0.10 of 1 "" until 3700
+		10.7.0.11 of 2 "" until 9100`)
+}
+
+func TestAnAddressThatSomebodyIsHeardToUseIsNotOffered(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, small())
+	l.join(1, wish("10.7.0.10"))
+	a10, a11 := netip.MustParseAddr("10.7.0.10"), netip.MustParseAddr("10.7.0.11")
+	if l.s.InUse(a10, nic(1), l.now) || l.s.InUse(netip.MustParseAddr("10.7.0.1"), nic(5), l.now) {
+		t.Error("its holder's address, or ours, was taken out of use")
+	}
+	if !l.s.InUse(a11, nic(5), l.now) || l.s.InUse(a11, nic(5), l.now) {
+		t.Error("the address of a stranger was not taken out of use once")
+	}
+	l.out = nil
+	if up := l.s.Upcoming(9); len(up) != 1 || up[0].String() != "10.7.0.12" {
+		t.Errorf("coming up: %v", up)
+	}
+	l.send(2, discover, wish("10.7.0.11"))
+	l.now += restSeconds
+	l.send(2, discover, wish("10.7.0.11"))
+	l.want(`
+		2 DISCOVER: OFFER 10.7.0.12 for 1h0m0s to 10.7.0.12
+		2 DISCOVER: OFFER 10.7.0.11 for 1h0m0s to 10.7.0.11`)
+}
+
+// BenchmarkOffer is the cost of a DISCOVER from a card never seen before, in a network with 9,000 leases.
+func BenchmarkOffer(b *testing.B) {
+	s, err := NewServer(wide(), nil, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 9000 {
+		r, _, _ := s.Handle(stranger(i, discover), 1)
+		_, _, _ = s.Handle(stranger(i, request, wish(r.Message.YourIPAddr.String()), server("10.7.0.1")), 1)
+	}
+	p := stranger(0, discover)
+	b.ResetTimer()
+	for i := range b.N {
+		p.Message.ClientHWAddr[2], p.Message.ClientHWAddr[4], p.Message.ClientHWAddr[5] = 9, byte(i>>8), byte(i)
+		p.Source = packet.MAC(p.Message.ClientHWAddr)
+		if _, _, err := s.Handle(p, int64(i/500)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
