@@ -37,16 +37,31 @@ func Kind(doc []byte) (string, error) {
 // Format returns the document in libvirt's layout: two spaces, single quotes, known elements in libvirt's order and
 // after them those that are not known here.
 func (d *Domain) Format() []byte {
-	if _, declared := findAttr(d.Attrs, "xmlns:qemu"); d.QEMU != nil && !declared {
+	if d.QEMU != nil {
 		c := *d
-		c.Attrs = append(slices.Clip(c.Attrs), xml.Attr{Name: xml.Name{Local: "xmlns:qemu"}, Value: QEMUNamespace})
+		c.Attrs = declared(c.Attrs, "xmlns:qemu", QEMUNamespace)
 		d = &c
 	}
 	return formatDocument("domain", d)
 }
 
 // Format returns the document in libvirt's layout.
-func (n *Network) Format() []byte { return formatDocument("network", n) }
+func (n *Network) Format() []byte {
+	if n.Dnsmasq != nil {
+		c := *n
+		c.Attrs = declared(c.Attrs, "xmlns:dnsmasq", DnsmasqNamespace)
+		n = &c
+	}
+	return formatDocument("network", n)
+}
+
+// declared returns the attributes with a declaration of a prefix among them.
+func declared(attrs []xml.Attr, name, uri string) []xml.Attr {
+	if _, ok := findAttr(attrs, name); ok {
+		return attrs
+	}
+	return append(slices.Clip(attrs), xml.Attr{Name: xml.Name{Local: name}, Value: uri})
+}
 
 // Clone returns a copy that shares nothing with d.
 func (d *Domain) Clone() *Domain { return clone(d) }

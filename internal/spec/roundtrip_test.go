@@ -56,7 +56,7 @@ func TestEverythingKnownAndUnknownSurvivesAtEveryLevel(t *testing.T) {
 	for root, typ := range map[string]reflect.Type{"domain": reflect.TypeFor[Domain](), "network": reflect.TypeFor[Network]()} {
 		var b strings.Builder
 		full(&b, root, plans()[typ], 0)
-		doc := strings.Replace(b.String(), "<"+root, "<"+root+" xmlns:x='urn:x' xmlns:qemu='"+QEMUNamespace+"'", 1)
+		doc := strings.Replace(b.String(), "<"+root, "<"+root+" xmlns:x='urn:x' xmlns:qemu='"+QEMUNamespace+"' xmlns:dnsmasq='"+DnsmasqNamespace+"'", 1)
 		v := reflect.New(typ)
 		if err := decodeDocument([]byte(doc), root, v.Interface()); err != nil {
 			t.Fatalf("%s: %v", root, err)

@@ -27,7 +27,13 @@ func (n *Network) Validate() error {
 			return err
 		}
 	}
-	return n.checkIPs()
+	for _, check := range []func() error{n.checkMTU, n.checkIPs, n.DNS.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	_, err := n.DnsmasqSettings()
+	return err
 }
 
 func (f *Forward) check(addresses int) error {
@@ -47,21 +53,37 @@ func (f *Forward) check(addresses int) error {
 	return nil
 }
 
+// checkMTU: a link of less than 1280 bytes has no IPv6 (RFC 8200, 5), and the kernel takes its addresses away.
+func (n *Network) checkMTU() error {
+	if n.MTU == nil {
+		return nil
+	}
+	size, err := ParseDecimal(n.MTU.Size, 65535)
+	if err == nil && size < 1280 && n.HasIPv6() {
+		return invalid("mtu/@size", "IPv6 needs an MTU of at least 1280, not %d", size)
+	}
+	return nil
+}
+
+// HasIPv6 reports whether the bridge has IPv6: an address of its own, or just the guests' among themselves.
+func (n *Network) HasIPv6() bool {
+	for i := range n.IPs {
+		if n.IPs[i].Family == "ipv6" {
+			return true
+		}
+	}
+	return n.IPv6 == "yes"
+}
+
 func (n *Network) checkIPs() error {
-	served := false
+	tftp := false
 	for i := range n.IPs {
 		ip := &n.IPs[i]
 		subnet, err := ip.Subnet()
 		if err != nil {
 			return invalid("ip", "%s", err)
 		}
-		if subnet.Addr().Is6() {
-			return unsupported("ip", "IPv6 address %s: IPv6 is not implemented yet", subnet.Addr())
-		}
-		if a := subnet.Addr(); a.IsMulticast() || a.IsUnspecified() || a.IsLoopback() || subnet.Bits() == 0 {
-			return invalid("ip", "%s cannot be the address of a bridge", subnet)
-		}
-		if err := usable(subnet); err != nil {
+		if err := ip.check(subnet); err != nil {
 			return err
 		}
 		for j := range i {
@@ -69,13 +91,15 @@ func (n *Network) checkIPs() error {
 				return invalid("ip", "%s overlaps with %s", subnet, other)
 			}
 		}
+		if ip.TFTP != nil {
+			if tftp {
+				return unsupported("ip/tftp", "boot files are served from one address of a network; give it once")
+			}
+			tftp = true
+		}
 		if ip.DHCP == nil {
 			continue
 		}
-		if served {
-			return invalid("ip/dhcp", "addresses are handed out of one IPv4 subnet of a network")
-		}
-		served = true
 		if err := ip.DHCP.check(subnet); err != nil {
 			return err
 		}
@@ -83,133 +107,56 @@ func (n *Network) checkIPs() error {
 	return nil
 }
 
-// usable: the first and last address of a subnet mean the subnet itself and all in it, so no bridge can have them.
+// check is what one <ip> has to keep to, whatever the others are.
+func (i *IP) check(subnet netip.Prefix) error {
+	a := subnet.Addr()
+	switch {
+	case a.Is6() && i.Family != "ipv6":
+		return unsupported("ip/@family", "address %s is of IPv6; write family='ipv6'", a)
+	case a.Is4() && i.Family == "ipv6":
+		return unsupported("ip/@family", "address %s is not of IPv6; write family='ipv4'", a)
+	case a.IsMulticast() || a.IsUnspecified() || a.IsLoopback() || subnet.Bits() == 0:
+		return invalid("ip", "%s cannot be the address of a bridge", subnet)
+	case a.Is6() && a.IsLinkLocalUnicast():
+		return invalid("ip", "%s is link-local; the bridge has such an address in any case", subnet)
+	}
+	if err := usable(subnet); err != nil {
+		return err
+	}
+	if i.LocalPtr == "yes" && !zoneCut(subnet) {
+		return unsupported("ip/@localPtr", "no reverse zone ends at a prefix length of %d; use a multiple of 8 (IPv6: of 4)", subnet.Bits())
+	}
+	if i.TFTP == nil {
+		return nil
+	}
+	if a.Is6() {
+		return unsupported("ip/tftp", "boot files are served from an IPv4 address; put it there")
+	}
+	if !cleanPath(i.TFTP.Root) {
+		return invalid("ip/tftp/@root", "%q is no absolute path of a directory", i.TFTP.Root)
+	}
+	return nil
+}
+
+// zoneCut reports whether names of the reverse tree end where the prefix does (RFC 1035, 3.5; RFC 3596, 2.5).
+func zoneCut(p netip.Prefix) bool {
+	if p.Addr().Is4() {
+		return p.Bits()%8 == 0
+	}
+	return p.Bits()%4 == 0
+}
+
+// usable: the first and last address of an IPv4 subnet mean the subnet itself and all in it, and the first of an IPv6 one
+// any of its routers (RFC 4291, 2.6.1), so no bridge can have them.
 func usable(subnet netip.Prefix) error {
 	a := subnet.Addr()
 	switch {
-	case subnet.Bits() >= 31:
+	case subnet.Bits() >= a.BitLen()-1:
 		return nil
 	case a == subnet.Masked().Addr():
 		return invalid("ip", "%s is the address of the subnet itself", subnet)
-	case !subnet.Contains(a.Next()):
+	case a.Is4() && !subnet.Contains(a.Next()):
 		return invalid("ip", "%s is the broadcast address of the subnet", subnet)
 	}
 	return nil
-}
-
-func (d *DHCP) check(subnet netip.Prefix) error {
-	for i := range d.Ranges {
-		r := &d.Ranges[i]
-		first, last, err := r.Addrs()
-		if err != nil {
-			return invalid("ip/dhcp/range", "%s", err)
-		}
-		if err := inside(subnet, first, last); err != nil {
-			return err
-		}
-		for j := range i {
-			a, b, err := d.Ranges[j].Addrs()
-			if err == nil && !last.Less(a) && !b.Less(first) {
-				return invalid("ip/dhcp/range", "%s to %s overlaps with %s to %s", first, last, a, b)
-			}
-		}
-		if _, err := r.Lease.Duration(); err != nil {
-			return invalid("ip/dhcp/range/lease", "%s", err)
-		}
-	}
-	return d.checkHosts(subnet)
-}
-
-// inside: a range lies in the subnet and leaves out its first and last address, which no host can have.
-func inside(subnet netip.Prefix, first, last netip.Addr) error {
-	for _, a := range []netip.Addr{first, last} {
-		if !subnet.Contains(a) {
-			return invalid("ip/dhcp/range", "%s is outside %s", a, subnet.Masked())
-		}
-	}
-	if subnet.Bits() >= 31 {
-		return nil
-	}
-	if first == subnet.Masked().Addr() {
-		return invalid("ip/dhcp/range", "start %s is the address of the subnet itself", first)
-	}
-	if !subnet.Contains(last.Next()) {
-		return invalid("ip/dhcp/range", "end %s is the broadcast address of %s", last, subnet.Masked())
-	}
-	return nil
-}
-
-func (d *DHCP) checkHosts(subnet netip.Prefix) error {
-	const at = "ip/dhcp/host"
-	macs, names, addrs := map[string]bool{}, map[string]bool{}, map[netip.Addr]bool{}
-	for i := range d.Hosts {
-		h := &d.Hosts[i]
-		if h.MAC == "" && h.Name == "" {
-			return invalid(at, "host %d has neither mac nor name", i+1)
-		}
-		if h.MAC != "" {
-			mac, err := parseUnicastMAC(h.MAC)
-			if err != nil {
-				return invalid(at+"/@mac", "%s", err)
-			}
-			if macs[mac.String()] {
-				return invalid(at+"/@mac", "%s is used by two hosts", mac)
-			}
-			macs[mac.String()] = true
-		}
-		if h.Name != "" {
-			if !hostName(h.Name) {
-				return invalid(at+"/@name", "%q is no name of a host", h.Name)
-			}
-			if names[h.Name] {
-				return invalid(at+"/@name", "%s is used by two hosts", h.Name)
-			}
-			names[h.Name] = true
-		}
-		addr, err := parseAddr(h.IP)
-		if err != nil {
-			return invalid(at+"/@ip", "%s", err)
-		}
-		if !subnet.Contains(addr) {
-			return invalid(at+"/@ip", "%s is outside %s", addr, subnet.Masked())
-		}
-		if addr == subnet.Addr() {
-			return invalid(at+"/@ip", "%s is the address of the bridge", addr)
-		}
-		if addrs[addr] {
-			return invalid(at+"/@ip", "%s is used by two hosts", addr)
-		}
-		addrs[addr] = true
-		if _, err := h.Lease.Duration(); err != nil {
-			return invalid(at+"/lease", "%s", err)
-		}
-	}
-	return nil
-}
-
-// hostName reports whether s is made of DNS labels (RFC 1123; an underscore is taken too, as libvirt does).
-func hostName(s string) bool {
-	if s == "" || len(s) > 253 {
-		return false
-	}
-	label := 0
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c == '.':
-			if label == 0 || s[i-1] == '-' {
-				return false
-			}
-			label = 0
-			continue
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
-		case c == '-' && label > 0:
-		default:
-			return false
-		}
-		if label++; label > 63 {
-			return false
-		}
-	}
-	return label > 0 && s[len(s)-1] != '-'
 }

@@ -188,6 +188,8 @@ func (w *walker) raw(e *Element, name string, itself bool) error {
 
 // document judges all of doc (a pointer to struct), and refuses elements of libvirt's own namespaces.
 func (w *walker) document(doc any, extra *Extra) error {
+	v := reflect.ValueOf(doc).Elem()
+	root := plans()[v.Type()]
 	for i := range extra.Elements {
 		e := &extra.Elements[i]
 		prefix, local, prefixed := strings.Cut(e.XMLName.Local, ":")
@@ -199,12 +201,14 @@ func (w *walker) document(doc any, extra *Extra) error {
 		if !ok {
 			uri, _ = findAttr(extra.Attrs, decl)
 		}
-		if p := knownPrefix(uri); p == "qemu" && local == "commandline" {
-			return invalid("qemu:commandline", "it is given more than once")
-		} else if p != "" {
-			return unsupported(p+":"+local, "of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented")
+		p := knownPrefix(uri)
+		if p == "" {
+			continue
 		}
+		if _, typed := find(root.elements, p+":"+local); typed {
+			return invalid(p+":"+local, "it is given more than once")
+		}
+		return unsupported(p+":"+local, "of the namespaces that mean something to libvirt only qemu:commandline of a domain and dnsmasq:options of a network are implemented")
 	}
-	v := reflect.ValueOf(doc).Elem()
-	return w.element(v, plans()[v.Type()])
+	return w.element(v, root)
 }
