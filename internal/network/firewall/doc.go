@@ -1,4 +1,4 @@
-// Package firewall keeps the IPv4 rules of virtual networks in one nf_tables table of its own.
+// Package firewall keeps the rules of virtual networks in two nf_tables tables of its own, one for IPv4 and one for IPv6.
 //
 // The rules are constant and exist once; a network joins by set elements alone, so a join costs the same with a thousand
 // networks as with none (plain hash sets with masked keys; interval sets are rebuilt as they grow). The elements are
@@ -8,14 +8,18 @@
 //	net24    virbr0 . 192.168.122.0     guests reach the outside, and answers come back (a set per prefix length)
 //	nat24    192.168.122.0              and their source address is masqueraded
 //
-// A set pair and its three rules are added for a prefix length when the first network with it joins; the table appears
-// with the first element and disappears with the last.
+//	ip6/…    the same for IPv6
+//	ip6/in64 virbr0 . 2001:db8::        and the outside reaches the guests
 //
-// What is guaranteed: an Apply is one transaction, applied as a whole or not at all. Rules that somebody removed or changed
-// are noticed by Observe, which then reports no elements, so that the next plan adds them all and Apply rebuilds the table
-// around the elements that are there. What is not: an accept here does not outweigh a drop in another table; `taproom
-// doctor` finds those.
+// The sets of a prefix length and their rules are added when the first network with it joins; a table appears with its
+// first element and disappears with its last. So a host without IPv6 networks has no IPv6 rules.
+//
+// What is guaranteed: an Apply is one transaction, also across both tables, applied as a whole or not at all. Rules that
+// somebody removed or changed are noticed by Observe, which then reports no elements of that table, so that the next plan
+// adds them all and Apply rebuilds the table around the elements that are there. What is not: an accept here does not
+// outweigh a drop in another table; `taproom doctor` finds those.
 //
 // The order in forward is libvirt's: traffic that stays on a bridge, then answers to a network, then nothing else to one,
-// then traffic from a network, then nothing else from one. So two networks do not reach each other.
+// then traffic from a network, then nothing else from one. So two networks do not reach each other. One whose guests the
+// outside reaches is reached by the guests of others as well, if those reach the outside; an isolated one never gets out.
 package firewall

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ const DefaultTable = "taproom"
 // attempts bounds how often an Apply looks again because somebody changed nf_tables between its look and its change.
 const attempts = 16
 
-// Firewall is the table. It keeps nothing in memory; its methods may be called from several goroutines.
+// Firewall is the two tables. It keeps nothing in memory; its methods may be called from several goroutines.
 type Firewall struct {
 	nft   nft.Backend
 	table string
@@ -26,25 +27,37 @@ type Firewall struct {
 
 var _ Backend = (*Firewall)(nil)
 
-// New returns the firewall in a table of that name, which need not exist.
+// New returns the firewall in tables of that name, which need not exist.
 func New(b nft.Backend, table string) *Firewall { return &Firewall{nft: b, table: table} }
+
+func (f *Firewall) tables() []table {
+	return []table{{family: nft.IPv4, name: f.table}, {family: nft.IPv6, name: f.table}}
+}
 
 // Observe returns the elements that are in force, ordered. A table whose rules are not as they should be enforces
 // nothing reliably, so it has none: the plan that follows adds them all, and Apply then rebuilds the table.
 func (f *Firewall) Observe(ctx context.Context) ([]Element, error) {
-	l, err := f.nft.Dump(ctx, nft.IPv4, f.table)
-	if errors.Is(err, nft.ErrNoTable) {
-		return nil, nil
+	var out []Element
+	for _, t := range f.tables() {
+		l, err := f.nft.Dump(ctx, t.family, t.name)
+		if errors.Is(err, nft.ErrNoTable) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("observe the firewall: %w", err)
+		}
+		if !t.intact(l) {
+			continue
+		}
+		for _, e := range elementsOf(l) {
+			out = append(out, Element{Set: t.prefix() + e.Set, Key: e.Key})
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("observe the firewall: %w", err)
-	}
-	if !f.intact(l) {
-		return nil, nil
-	}
-	return elementsOf(l), nil
+	slices.SortFunc(out, compare)
+	return out, nil
 }
 
+// elementsOf returns what is in a table, by its own names for the sets.
 func elementsOf(l *nft.Listing) []Element {
 	var out []Element
 	for set, keys := range l.Elements {
@@ -67,7 +80,7 @@ func compare(a, b Element) int {
 }
 
 // Apply makes all of add exist and none of del, in one transaction with the rules they need. An element in both lists is
-// deleted. With the last element the table goes.
+// deleted. With its last element a table goes.
 func (f *Firewall) Apply(ctx context.Context, add, del []Element) error {
 	if err := f.checkAll(add, del); err != nil {
 		return err
@@ -99,25 +112,15 @@ func raced(err error) bool {
 }
 
 func (f *Firewall) try(ctx context.Context, add, del []Element) error {
-	l, err := f.nft.Layout(ctx, nft.IPv4, f.table)
-	if err != nil && !errors.Is(err, nft.ErrNoTable) {
-		return fmt.Errorf("look at the firewall: %w", err)
-	}
 	x := &nft.Transaction{}
-	switch {
-	case l == nil:
-		if len(add) == 0 {
-			return nil
-		}
-		f.build(x, add)
-	case !f.intact(l):
-		if err := f.rebuild(ctx, x, l, add, del); err != nil {
+	look := &sight{}
+	for _, t := range f.tables() {
+		if err := f.follow(ctx, x, look, t, t.own(add), t.own(del)); err != nil {
 			return err
 		}
-	default:
-		if err := f.change(ctx, x, l, add, del); err != nil {
-			return err
-		}
+	}
+	if x.Len() == 0 && x.Err() == nil {
+		return nil
 	}
 	if err := f.nft.Commit(ctx, x); err != nil {
 		return fmt.Errorf("change the firewall: %w", err)
@@ -125,30 +128,71 @@ func (f *Firewall) try(ctx context.Context, add, del []Element) error {
 	return nil
 }
 
-// build appends a table that was not there.
-func (f *Firewall) build(x *nft.Transaction, elements []Element) {
-	f.addBase(x)
-	for _, n := range lengths(nil, elements) {
-		f.addLength(x, n)
+// sight is the state of nf_tables that a transaction is made for; both tables must have been seen in the same.
+type sight struct {
+	seen bool
+	gen  uint32
+}
+
+func (s *sight) at(x *nft.Transaction, l *nft.Listing) error {
+	if s.seen && s.gen != l.Generation {
+		return nft.ErrChanged
 	}
-	f.add(x, elements)
+	s.seen, s.gen = true, l.Generation
+	x.IfGeneration(l.Generation)
+	return nil
+}
+
+// follow appends what one table needs.
+func (f *Firewall) follow(ctx context.Context, x *nft.Transaction, s *sight, t table, add, del []Element) error {
+	if len(add)+len(del) == 0 {
+		return nil
+	}
+	l, err := f.nft.Layout(ctx, t.family, t.name)
+	if err != nil && !errors.Is(err, nft.ErrNoTable) {
+		return fmt.Errorf("look at the firewall: %w", err)
+	}
+	switch {
+	case l == nil:
+		if len(add) > 0 {
+			t.build(x, add)
+		}
+		return nil
+	case !t.intact(l):
+		if err := f.rebuild(ctx, x, t, add, del); err != nil {
+			return err
+		}
+	default:
+		if err := f.change(ctx, x, t, l, add, del); err != nil {
+			return err
+		}
+	}
+	return s.at(x, l)
+}
+
+// build appends a table that was not there.
+func (t table) build(x *nft.Transaction, elements []Element) {
+	t.addBase(x)
+	for _, n := range t.lengths(nil, elements) {
+		t.addLength(x, n)
+	}
+	t.add(x, elements)
 }
 
 // rebuild replaces a table that is not as it should be, keeping the elements that are valid. In one transaction, so
 // that no packet meets a table without rules.
-func (f *Firewall) rebuild(ctx context.Context, x *nft.Transaction, l *nft.Listing, add, del []Element) error {
-	full, err := f.nft.Dump(ctx, nft.IPv4, f.table)
+func (f *Firewall) rebuild(ctx context.Context, x *nft.Transaction, t table, add, del []Element) error {
+	full, err := f.nft.Dump(ctx, t.family, t.name)
 	if errors.Is(err, nft.ErrNoTable) {
 		return nft.ErrChanged
 	}
 	if err != nil {
 		return fmt.Errorf("look at the firewall: %w", err)
 	}
-	x.IfGeneration(l.Generation)
-	x.Delete(f.object())
+	x.Delete(t.object())
 	keep := slices.DeleteFunc(elementsOf(full), func(e Element) bool {
 		s, _ := full.Set(e.Set)
-		return s.Type != setType(e.Set) || f.check(e) != nil || slices.Contains(del, e)
+		return s.Type != t.setType(e.Set) || t.check(e) != nil || slices.Contains(del, e)
 	})
 	for _, e := range add {
 		if !slices.Contains(keep, e) {
@@ -156,49 +200,48 @@ func (f *Firewall) rebuild(ctx context.Context, x *nft.Transaction, l *nft.Listi
 		}
 	}
 	if len(keep) > 0 {
-		f.build(x, keep)
+		t.build(x, keep)
 	}
 	return nil
 }
 
 // change appends what a sound table needs.
-func (f *Firewall) change(ctx context.Context, x *nft.Transaction, l *nft.Listing, add, del []Element) error {
-	x.IfGeneration(l.Generation)
+func (f *Firewall) change(ctx context.Context, x *nft.Transaction, t table, l *nft.Listing, add, del []Element) error {
 	if len(add) == 0 {
-		empty, err := f.wouldBeEmpty(ctx, del)
+		empty, err := f.wouldBeEmpty(ctx, t, del)
 		if err != nil {
 			return err
 		}
 		if empty {
-			x.Delete(f.object())
+			x.Delete(t.object())
 			return nil
 		}
 	}
-	had := lengths(l, nil)
-	for _, n := range lengths(nil, add) {
+	had := t.lengths(l, nil)
+	for _, n := range t.lengths(nil, add) {
 		if !slices.Contains(had, n) {
-			f.addLength(x, n)
+			t.addLength(x, n)
 		}
 	}
-	f.add(x, add)
+	t.add(x, add)
 	for set, keys := range bySet(del) {
 		if _, ok := l.Set(set); !ok {
 			continue
 		}
 		// Adding first makes the deletion of what is gone already a success, without reading the set.
-		x.Add(nft.Elements{Set: f.set(set), Keys: keys})
-		x.Delete(nft.Elements{Set: f.set(set), Keys: keys})
+		x.Add(nft.Elements{Set: t.set(set), Keys: keys})
+		x.Delete(nft.Elements{Set: t.set(set), Keys: keys})
 	}
 	return nil
 }
 
 // wouldBeEmpty looks at the set that nearly every network is in first, so that the others are read at the end only.
-func (f *Firewall) wouldBeEmpty(ctx context.Context, del []Element) (bool, error) {
+func (f *Firewall) wouldBeEmpty(ctx context.Context, t table, del []Element) (bool, error) {
 	gone := make(map[Element]bool, len(del))
 	for _, e := range del {
 		gone[e] = true
 	}
-	keys, err := f.nft.Elements(ctx, f.set(bridges))
+	keys, err := f.nft.Elements(ctx, t.set(bridges))
 	if errors.Is(err, nft.ErrNoTable) {
 		return false, nft.ErrChanged
 	}
@@ -210,7 +253,7 @@ func (f *Firewall) wouldBeEmpty(ctx context.Context, del []Element) (bool, error
 			return false, nil
 		}
 	}
-	l, err := f.nft.Dump(ctx, nft.IPv4, f.table)
+	l, err := f.nft.Dump(ctx, t.family, t.name)
 	if errors.Is(err, nft.ErrNoTable) {
 		return false, nft.ErrChanged
 	}
@@ -226,15 +269,10 @@ func (f *Firewall) wouldBeEmpty(ctx context.Context, del []Element) (bool, error
 }
 
 // add appends elements, one object a set, in the order of the sets' names.
-func (f *Firewall) add(x *nft.Transaction, elements []Element) {
+func (t table) add(x *nft.Transaction, elements []Element) {
 	groups := bySet(elements)
-	names := make([]string, 0, len(groups))
-	for name := range groups {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		x.Add(nft.Elements{Set: f.set(name), Keys: groups[name]})
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		x.Add(nft.Elements{Set: t.set(name), Keys: groups[name]})
 	}
 }
 

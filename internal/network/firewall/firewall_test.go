@@ -28,6 +28,16 @@ func network(bridge, address string, bits int) []element {
 	}
 }
 
+// routed is what a network with an IPv6 subnet that is reached from everywhere adds.
+func routed(bridge, address string, bits int) []element {
+	return []element{
+		{Set: "ip6/bridges", Key: bridge},
+		{Set: fmt.Sprintf("ip6/in%d", bits), Key: bridge + " . " + address},
+		{Set: fmt.Sprintf("ip6/net%d", bits), Key: bridge + " . " + address},
+		{Set: "ip6/same", Key: bridge + " . " + bridge},
+	}
+}
+
 func open(t testing.TB) (*hosttest.NS, *nft.Conn) {
 	t.Helper()
 	ns := hosttest.NewNS(t)
@@ -48,7 +58,7 @@ func onBoth(t *testing.T, run func(*testing.T, nft.Backend)) {
 	t.Parallel()
 	t.Run("kernel", func(t *testing.T) {
 		ns, c := open(t)
-		ns.Keep("table ip taproom")
+		ns.Keep("table ip taproom", "table ip6 taproom")
 		run(t, c)
 	})
 	t.Run("memory", func(t *testing.T) { run(t, &nft.Fake{}) })
@@ -79,14 +89,18 @@ func observed(t testing.TB, f firewall.Backend, want ...[]element) {
 
 func dump(t testing.TB, b nft.Backend) string {
 	t.Helper()
-	l, err := b.Dump(context.Background(), nft.IPv4, "taproom")
-	if errors.Is(err, nft.ErrNoTable) {
-		return ""
+	out := ""
+	for _, family := range []nft.Family{nft.IPv4, nft.IPv6} {
+		l, err := b.Dump(context.Background(), family, "taproom")
+		if errors.Is(err, nft.ErrNoTable) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += l.String()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.String()
+	return out
 }
 
 func TestTheFirstNetworkBringsTheTableAndTheLastTakesIt(t *testing.T) {
@@ -98,6 +112,13 @@ func TestTheFirstNetworkBringsTheTableAndTheLastTakesIt(t *testing.T) {
 		if d := cmp.Diff(oneNetwork, dump(t, b)); d != "" {
 			t.Errorf("one network (-want +got):\n%s", d)
 		}
+		six := routed("virbr0", "fd00:1::", 64)
+		apply(t, f, six, nil)
+		if d := cmp.Diff(oneNetwork+oneNetwork6, dump(t, b)); d != "" {
+			t.Errorf("both families (-want +got):\n%s", d)
+		}
+		observed(t, f, a, six)
+		apply(t, f, nil, six)
 		apply(t, f, a, nil) // again: nothing is added twice
 		observed(t, f, a)
 		apply(t, f, c, nil)
@@ -114,17 +135,6 @@ func TestTheFirstNetworkBringsTheTableAndTheLastTakesIt(t *testing.T) {
 	})
 }
 
-func TestTheKernelListsWhatIsDocumented(t *testing.T) {
-	t.Parallel()
-	ns, c := open(t)
-	f := firewall.New(c, firewall.DefaultTable)
-	apply(t, f, network("virbr0", "192.168.122.0", 24), nil)
-	if d := cmp.Diff(oneNetwork, ns.Run("nft", "list", "ruleset")); d != "" {
-		t.Errorf("nft list ruleset (-want +got):\n%s", d)
-	}
-	apply(t, f, nil, network("virbr0", "192.168.122.0", 24))
-}
-
 // What the plan prints must do what the plan does.
 func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
 	t.Parallel()
@@ -132,14 +142,18 @@ func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
 	printed, _ := open(t)
 	f := firewall.New(c, firewall.DefaultTable)
 	a, b := network("virbr0", "192.168.122.0", 24), network("br-two", "10.0.0.0", 8)
+	six := routed("br-two", "2001:db8:0:ff00::", 56)
 	for i, step := range []struct{ add, del []element }{
 		{a, nil},
 		{b, nil},
 		{a, nil},
 		{network("virbr2", "192.168.123.0", 24), b[:1]},
 		{nil, append(network("virbr2", "192.168.123.0", 24), a...)},
+		{six, nil},
+		{append(routed("virbr9", "2001:db8::7", 128), element{Set: "ip6/nat56", Key: "2001:db8:0:ff00::"}), six[:2]},
 		{nil, b},
-		{nil, b},
+		{nil, append(b, append(six, routed("virbr9", "2001:db8::7", 128)...)...)},
+		{nil, append(b, element{Set: "ip6/nat56", Key: "2001:db8:0:ff00::"})},
 	} {
 		apply(t, f, step.add, step.del)
 		script := strings.Join(f.Render(step.add, step.del), "\n")
@@ -158,7 +172,11 @@ func TestRandomChangesAlwaysEndInWhatWasAsked(t *testing.T) {
 		f := firewall.New(b, firewall.DefaultTable)
 		var all [][]element
 		for i := range 6 {
-			all = append(all, network(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0", 16*i), 12+4*(i%3)))
+			n := network(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0", 16*i), 12+4*(i%3))
+			if i%2 == 0 {
+				n = append(n, routed(fmt.Sprintf("virbr%d", i), fmt.Sprintf("fd00:%d::", i+1), 48+16*(i%3))...)
+			}
+			all = append(all, n)
 		}
 		r := rand.New(rand.NewPCG(1, 2))
 		want := map[int]bool{}
@@ -207,10 +225,18 @@ func TestDamagedRulesAreNoticedAndRebuiltAroundTheElements(t *testing.T) {
 			ns, c := open(t)
 			f := firewall.New(c, firewall.DefaultTable)
 			a, b := network("virbr0", "192.168.122.0", 24), network("virbr1", "192.168.123.0", 24)
-			apply(t, f, append(a, b...), nil)
+			a6, b6 := routed("virbr0", "fd00:1::", 64), routed("virbr1", "fd00:2::", 64)
+			apply(t, f, slices.Concat(a, b, a6, b6), nil)
 			before := dump(t, c)
 			ns.Shell(damage)
+			if strings.Contains(damage, "flush ruleset") {
+				observed(t, f)
+				apply(t, f, slices.Concat(a6, b6), nil)
+			}
+			observed(t, f, a6, b6) // the other table is another matter
+			ns.Shell(strings.ReplaceAll(damage, " ip taproom", " ip6 taproom"))
 			observed(t, f)
+			a, b = append(a, a6...), append(b, b6...)
 			apply(t, f, a, nil) // somebody who knows nothing of the damage
 			if strings.Contains(damage, "flush ruleset") || strings.Contains(damage, "delete table") {
 				observed(t, f, a) // b's elements went with the table, and the next plan adds them
@@ -239,6 +265,12 @@ func TestElementsThatCouldNeverMatchAreRefused(t *testing.T) {
 		{Set: "bridges", Key: "far too long a name"},
 		{Set: "bridges", Key: `a"b`},
 		{Set: "same", Key: "virbr0"},
+		{Set: "in24", Key: "virbr0 . 10.0.0.0"},
+		{Set: "ip6/net129", Key: "virbr0 . fd00::"},
+		{Set: "ip6/net64", Key: "virbr0 . fd00::1"},
+		{Set: "ip6/net64", Key: "virbr0 . fd00:0::"},
+		{Set: "ip6/nat24", Key: "10.0.0.0"},
+		{Set: "ip4/net24", Key: "virbr0 . 10.0.0.0"},
 		{},
 	} {
 		for _, lists := range [][2][]element{{{e}, nil}, {nil, {e}}} {

@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"taproom/internal/host/nft"
@@ -15,163 +16,231 @@ const (
 	guestsIn    = "guests_in"
 	guestsOut   = "guests_out"
 	guestsNAT   = "guests_nat"
+	guestsReach = "guests_reach"
 	forward     = "forward"
 	input       = "input"
 	output      = "output"
 	postrouting = "postrouting"
 )
 
-func (f *Firewall) object() nft.Table {
-	return nft.Table{Family: nft.IPv4, Name: f.table, Comment: "guest networks of taproom"}
+// ip6 marks the elements of the IPv6 table: "ip6/net64" is the set net64 there.
+const ip6 = "ip6/"
+
+// table is one of the two tables: the same layout for each family.
+type table struct {
+	family nft.Family
+	name   string
 }
 
-func (f *Firewall) set(name string) nft.Set {
-	return nft.Set{Family: nft.IPv4, Table: f.table, Name: name, Type: setType(name)}
+// v6 reports whether it is the table of IPv6.
+func (t table) v6() bool { return t.family == nft.IPv6 }
+
+// prefix is what the names of its sets begin with in an Element.
+func (t table) prefix() string {
+	if t.v6() {
+		return ip6
+	}
+	return ""
 }
 
-func (f *Firewall) chain(name string) nft.Chain {
-	return nft.Chain{Family: nft.IPv4, Table: f.table, Name: name}
+func (t table) object() nft.Table {
+	return nft.Table{Family: t.family, Name: t.name, Comment: "guest networks of taproom"}
 }
 
-func (f *Firewall) base(name, kind string, priority int32) nft.Chain {
-	c := f.chain(name)
+func (t table) set(name string) nft.Set {
+	return nft.Set{Family: t.family, Table: t.name, Name: name, Type: t.setType(name)}
+}
+
+func (t table) chain(name string) nft.Chain {
+	return nft.Chain{Family: t.family, Table: t.name, Name: name}
+}
+
+func (t table) base(name, kind string, priority int32) nft.Chain {
+	c := t.chain(name)
 	c.Type, c.Hook, c.Priority, c.Policy = kind, name, priority, "accept"
 	return c
 }
 
 // chains in the order of their creation: what is jumped to comes first.
-func (f *Firewall) chains() []nft.Chain {
-	return []nft.Chain{
-		f.chain(guestsIn), f.chain(guestsOut), f.chain(guestsNAT),
-		f.base(forward, "filter", 0), f.base(input, "filter", 0), f.base(output, "filter", 0),
-		f.base(postrouting, "nat", 100),
+func (t table) chains() []nft.Chain {
+	out := []nft.Chain{t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsNAT)}
+	if t.v6() {
+		out = append(out, t.chain(guestsReach))
 	}
+	return append(out, t.base(forward, "filter", 0), t.base(input, "filter", 0), t.base(output, "filter", 0),
+		t.base(postrouting, "nat", 100))
 }
 
-func (f *Firewall) rule(chain, comment string, exprs ...nft.Expr) nft.Rule {
-	return nft.Rule{Family: nft.IPv4, Table: f.table, Chain: chain, Exprs: exprs, Comment: comment}
+func (t table) rule(chain, comment string, exprs ...nft.Expr) nft.Rule {
+	return nft.Rule{Family: t.family, Table: t.name, Chain: chain, Exprs: exprs, Comment: comment}
 }
 
 func in(set string, key ...nft.Term) nft.In { return nft.In{Key: key, Set: set} }
 
-// constant returns the rules that exist once, whatever networks there are.
-func (f *Firewall) constant() []nft.Rule {
-	iif, oif := nft.Term{Field: nft.IIfName}, nft.Term{Field: nft.OIfName}
-	daddr := func(v string) nft.Expr { return nft.Match{Field: nft.IPDaddr, Value: v} }
-	ports := nft.Masquerade{Min: 1024, Max: 65535}
-	proto := func(v string) nft.Expr { return nft.Match{Field: nft.L4Proto, Value: v} }
-	out := []nft.Rule{
-		f.rule(forward, "stays on its bridge", in(same, iif, oif), nft.Accept()),
-		f.rule(forward, "", nft.Jump(guestsIn)),
-		f.rule(forward, "nothing else to guests", in(bridges, oif), nft.Reject{}),
-		f.rule(forward, "", nft.Jump(guestsOut)),
-		f.rule(forward, "nothing else from guests", in(bridges, iif), nft.Reject{}),
+func proto(v string) nft.Expr { return nft.Match{Field: nft.L4Proto, Value: v} }
 
-		f.rule(guestsNAT, "", daddr("224.0.0.0/24"), nft.Return()),
-		f.rule(guestsNAT, "", daddr("255.255.255.255"), nft.Return()),
+// constant returns the rules that exist once, whatever networks there are.
+func (t table) constant() []nft.Rule {
+	iif, oif := nft.Term{Field: nft.IIfName}, nft.Term{Field: nft.OIfName}
+	out := []nft.Rule{
+		t.rule(forward, "stays on its bridge", in(same, iif, oif), nft.Accept()),
+		t.rule(forward, "", nft.Jump(guestsIn)),
+		t.rule(forward, "nothing else to guests", in(bridges, oif), nft.Reject{}),
+		t.rule(forward, "", nft.Jump(guestsOut)),
+		t.rule(forward, "nothing else from guests", in(bridges, iif), nft.Reject{}),
+	}
+	if t.v6() {
+		elsewhere := in(bridges, iif)
+		elsewhere.Not = true
+		out = append(out, t.rule(guestsReach, "from outside", elsewhere, nft.Accept()),
+			t.rule(guestsReach, "from guests that may go out", nft.Jump(guestsOut)))
+	}
+	return slices.Concat(out, t.masquerading(), t.services())
+}
+
+// masquerading returns the rules of guests_nat.
+func (t table) masquerading() []nft.Rule {
+	var out []nft.Rule
+	daddr, local := nft.IPDaddr, []string{"224.0.0.0/24", "255.255.255.255"}
+	if t.v6() {
+		daddr, local = nft.IP6Daddr, []string{"ff02::/16"}
+	}
+	for _, l := range local {
+		out = append(out, t.rule(guestsNAT, "", nft.Match{Field: daddr, Value: l}, nft.Return()))
+	}
+	ports := nft.Masquerade{Min: 1024, Max: 65535}
+	return append(out,
 		// A server that trusts low ports (NFS) must not take a guest for a privileged program of the host.
-		f.rule(guestsNAT, "", proto("tcp"), ports),
-		f.rule(guestsNAT, "", proto("udp"), ports),
-		f.rule(guestsNAT, "", nft.Masquerade{}),
-	}
+		t.rule(guestsNAT, "", proto("tcp"), ports),
+		t.rule(guestsNAT, "", proto("udp"), ports),
+		t.rule(guestsNAT, "", nft.Masquerade{}))
+}
+
+// services returns the rules for what the host serves its guests. Of ICMPv6 nothing is left out: neighbours, routers and
+// multicast groups need it, and errors must get through (RFC 4890, 4.4.1).
+func (t table) services() []nft.Rule {
+	iif, oif := nft.Term{Field: nft.IIfName}, nft.Term{Field: nft.OIfName}
+	var out []nft.Rule
 	accept := func(chain string, bridge nft.Term, port nft.Field, n, comment string) {
-		out = append(out, f.rule(chain, comment, in(bridges, bridge), nft.Match{Field: port, Value: n}, nft.Accept()))
+		out = append(out, t.rule(chain, comment, in(bridges, bridge), nft.Match{Field: port, Value: n}, nft.Accept()))
 	}
-	accept(input, iif, nft.UDPDport, "67", "DHCP")
+	server, client := "67", "68"
+	if t.v6() {
+		server, client = "547", "546"
+	}
+	accept(input, iif, nft.UDPDport, server, "DHCP")
 	accept(input, iif, nft.UDPDport, "53", "DNS")
 	accept(input, iif, nft.TCPDport, "53", "DNS")
-	accept(output, oif, nft.UDPDport, "68", "DHCP")
-	accept(output, oif, nft.UDPDport, "53", "DNS")
-	accept(output, oif, nft.TCPDport, "53", "DNS")
+	accept(input, iif, nft.UDPDport, "69", "TFTP")
+	accept(output, oif, nft.UDPDport, client, "DHCP")
+	accept(output, oif, nft.UDPSport, "53", "DNS")
+	accept(output, oif, nft.TCPSport, "53", "DNS")
+	accept(output, oif, nft.UDPSport, "69", "TFTP")
+	if t.v6() {
+		accept(input, iif, nft.L4Proto, "ipv6-icmp", "neighbours, routers, groups, errors, echo")
+		accept(output, oif, nft.L4Proto, "ipv6-icmp", "neighbours, routers, groups, errors, echo")
+	}
 	return out
 }
 
 func netSet(bits int) string { return fmt.Sprintf("net%d", bits) }
 func natSet(bits int) string { return fmt.Sprintf("nat%d", bits) }
+func inSet(bits int) string  { return fmt.Sprintf("in%d", bits) }
+
+// lengthSets returns the sets of one prefix length.
+func (t table) lengthSets(bits int) []string {
+	if t.v6() {
+		return []string{netSet(bits), natSet(bits), inSet(bits)}
+	}
+	return []string{netSet(bits), natSet(bits)}
+}
 
 // lengthRules returns the rules of one prefix length.
-func (f *Firewall) lengthRules(bits int) []nft.Rule {
+func (t table) lengthRules(bits int) []nft.Rule {
 	iif, oif := nft.Term{Field: nft.IIfName}, nft.Term{Field: nft.OIfName}
 	saddr, daddr := nft.Term{Field: nft.IPSaddr, Bits: bits}, nft.Term{Field: nft.IPDaddr, Bits: bits}
+	if t.v6() {
+		saddr.Field, daddr.Field = nft.IP6Saddr, nft.IP6Daddr
+	}
 	elsewhere := in(natSet(bits), daddr)
 	elsewhere.Not = true // what stays in the network, also bridged under br_netfilter, keeps its source
-	return []nft.Rule{
-		f.rule(guestsIn, "", nft.Established|nft.Related, in(netSet(bits), oif, daddr), nft.Accept()),
-		f.rule(guestsOut, "", in(netSet(bits), iif, saddr), nft.Accept()),
-		f.rule(postrouting, "", in(natSet(bits), saddr), elsewhere, nft.Jump(guestsNAT)),
+	out := []nft.Rule{
+		t.rule(guestsIn, "", nft.Established|nft.Related, in(netSet(bits), oif, daddr), nft.Accept()),
+		t.rule(guestsOut, "", in(netSet(bits), iif, saddr), nft.Accept()),
+		t.rule(postrouting, "", in(natSet(bits), saddr), elsewhere, nft.Jump(guestsNAT)),
 	}
+	if t.v6() {
+		out = append(out, t.rule(guestsIn, "", in(inSet(bits), oif, daddr), nft.Jump(guestsReach)))
+	}
+	return out
 }
 
 // addBase appends the table without any prefix length.
-func (f *Firewall) addBase(x *nft.Transaction) {
-	x.Create(f.object())
-	x.Add(f.set(bridges))
-	x.Add(f.set(same))
-	for _, c := range f.chains() {
+func (t table) addBase(x *nft.Transaction) {
+	x.Create(t.object())
+	x.Add(t.set(bridges))
+	x.Add(t.set(same))
+	for _, c := range t.chains() {
 		x.Add(c)
 	}
-	for _, r := range f.constant() {
+	for _, r := range t.constant() {
 		x.Add(r)
 	}
 }
 
 // addLength appends the sets and rules of one prefix length.
-func (f *Firewall) addLength(x *nft.Transaction, bits int) {
-	x.Add(f.set(netSet(bits)))
-	x.Add(f.set(natSet(bits)))
-	for _, r := range f.lengthRules(bits) {
+func (t table) addLength(x *nft.Transaction, bits int) {
+	for _, name := range t.lengthSets(bits) {
+		x.Add(t.set(name))
+	}
+	for _, r := range t.lengthRules(bits) {
 		x.Add(r)
 	}
 }
 
 // lengths returns the prefix lengths that the table has, or the elements need, in order.
-func lengths(l *nft.Listing, elements []Element) []int {
+func (t table) lengths(l *nft.Listing, elements []Element) []int {
 	have := map[int]bool{}
 	if l != nil {
 		for _, s := range l.Sets {
-			have[prefixLength(s.Name)] = true
+			have[t.prefixLength(s.Name)] = true
 		}
 	}
 	for _, e := range elements {
-		have[prefixLength(e.Set)] = true
+		have[t.prefixLength(e.Set)] = true
 	}
 	delete(have, 0)
-	out := make([]int, 0, len(have))
-	for n := range have {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(have))
 }
 
 // intact reports whether the table is as it would be made for its prefix lengths. The rules of different lengths may be
 // in any order among themselves: networks came in any order.
-func (f *Firewall) intact(l *nft.Listing) bool {
-	lens := lengths(l, nil)
-	if len(l.Sets) != 2+2*len(lens) || len(l.Chains) != len(f.chains()) {
+func (t table) intact(l *nft.Listing) bool {
+	lens := t.lengths(l, nil)
+	if len(l.Sets) != 2+len(t.lengthSets(1))*len(lens) || len(l.Chains) != len(t.chains()) {
 		return false
 	}
 	for _, s := range l.Sets {
 		s.Handle = 0
-		if s.Type == "" || s != f.set(s.Name) {
+		if s.Type == "" || s != t.set(s.Name) {
 			return false
 		}
 	}
-	for _, c := range f.chains() {
+	for _, c := range t.chains() {
 		got, ok := l.Chain(c.Name)
 		got.Handle = 0
 		if !ok || got != c {
 			return false
 		}
 	}
-	want := f.constant()
+	want := t.constant()
 	for _, n := range lens {
-		want = append(want, f.lengthRules(n)...)
+		want = append(want, t.lengthRules(n)...)
 	}
 	if len(want) != len(l.Rules) {
 		return false
 	}
-	for _, c := range f.chains() {
+	for _, c := range t.chains() {
 		a, b := texts(want, c.Name), texts(l.Rules, c.Name)
 		if c.Name == guestsIn || c.Name == guestsOut || c.Name == postrouting {
 			slices.Sort(a)

@@ -63,8 +63,8 @@ func (w *world) serve(ns *hosttest.NS, address string) {
 	var udp net.PacketConn
 	var err1, err2 error
 	ns.Do(func() {
-		tcp, err1 = net.Listen("tcp4", address+":7")
-		udp, err2 = net.ListenPacket("udp4", address+":7")
+		tcp, err1 = net.Listen("tcp", net.JoinHostPort(address, "7"))
+		udp, err2 = net.ListenPacket("udp", net.JoinHostPort(address, "7"))
 	})
 	if err := errors.Join(err1, err2); err != nil {
 		w.t.Fatal(err)
@@ -117,12 +117,12 @@ func (w *world) ask(ns *hosttest.NS, network, address string) (string, error) {
 	ns.Do(func() {
 		d := net.Dialer{Control: low, Timeout: 3 * time.Second}
 		switch network {
-		case "tcp4":
+		case "tcp":
 			d.LocalAddr = &net.TCPAddr{Port: 600 + w.port}
 		default:
 			d.LocalAddr = &net.UDPAddr{Port: 600 + w.port}
 		}
-		c, err = d.Dial(network, address+":7")
+		c, err = d.Dial(network, net.JoinHostPort(address, "7"))
 	})
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (w *world) ask(ns *hosttest.NS, network, address string) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(3 * time.Second)); err != nil {
 		return "", err
 	}
-	if network == "udp4" {
+	if network == "udp" {
 		if _, err := c.Write([]byte("?")); err != nil {
 			return "", err
 		}
@@ -143,7 +143,7 @@ func (w *world) ask(ns *hosttest.NS, network, address string) (string, error) {
 
 func (w *world) reaches(what string, from *hosttest.NS, to, seenAs string, masqueraded bool) {
 	w.t.Helper()
-	for _, network := range []string{"tcp4", "udp4"} {
+	for _, network := range []string{"tcp", "udp"} {
 		got, err := w.ask(from, network, to)
 		if err != nil {
 			w.t.Errorf("%s by %s: %v", what, network, err)
@@ -162,13 +162,13 @@ func (w *world) reaches(what string, from *hosttest.NS, to, seenAs string, masqu
 
 func (w *world) refused(what string, from *hosttest.NS, to string) {
 	w.t.Helper()
-	for _, network := range []string{"tcp4", "udp4"} {
+	for _, network := range []string{"tcp", "udp"} {
 		if got, err := w.ask(from, network, to); !errors.Is(err, unix.ECONNREFUSED) {
 			w.t.Errorf("%s by %s: got %q, error %v; want refused at once", what, network, got, err)
 		}
 	}
 	out, err := from.Try("ping", "-c1", "-W3", to)
-	if err == nil || !strings.Contains(out, "Port Unreachable") {
+	if err == nil || !strings.Contains(strings.ToLower(out), "port unreachable") {
 		w.t.Errorf("%s by ICMP: %v\n%s; want an ICMP answer", what, err, out)
 	}
 }
@@ -213,4 +213,59 @@ func TestTrafficOfTwoNetworks(t *testing.T) {
 	// Without any element the host forwards as it did before, with the guest's own address.
 	apply(t, w.f, nil, append(a, b...))
 	w.reaches("after both have left", w.a, awayAddr, guestA, false)
+}
+
+const (
+	guestA6, guestB6, away6, hostAway6 = "fd00:a::10", "fd00:b::10", "2001:db8::2", "2001:db8::1"
+)
+
+// newWorld6 adds IPv6 to a world. Nobody probes for duplicates, so nobody waits.
+func newWorld6(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.host.Keep("table ip6 taproom")
+	w.host.Shell(`echo 1 > /proc/sys/net/ipv6/conf/all/forwarding
+		ip addr add fd00:a::1/64 dev virbr0 nodad; ip addr add fd00:b::1/64 dev virbr1 nodad; ip addr add 2001:db8::1/64 dev up0 nodad`)
+	guest := func(ns *hosttest.NS, address, gateway string) {
+		ns.Shell(fmt.Sprintf("ip addr add %s/64 dev eth0 nodad; ip route add default via %s", address, gateway))
+	}
+	guest(w.a, guestA6, "fd00:a::1")
+	guest(w.a2, "fd00:a::11", "fd00:a::1")
+	guest(w.b, guestB6, "fd00:b::1")
+	w.away.Run("ip", "addr", "add", away6+"/64", "dev", "eth0", "nodad")
+	w.away.Run("ip", "route", "add", "fd00::/16", "via", hostAway6)
+	return w
+}
+
+func TestTrafficOfTwoNetworksByIPv6(t *testing.T) {
+	t.Parallel()
+	w := newWorld6(t)
+	for _, s := range []struct {
+		ns      *hosttest.NS
+		address string
+	}{{w.a, guestA6}, {w.a2, "fd00:a::11"}, {w.b, guestB6}, {w.away, away6}, {w.host, "fd00:a::1"}} {
+		w.serve(s.ns, s.address)
+	}
+	a, b := routed("virbr0", "fd00:a::", 64), routed("virbr1", "fd00:b::", 64)
+	apply(t, w.f, append(a, b...), nil)
+	w.reaches("guest to outside", w.a, away6, guestA6, false)
+	w.reaches("outside to guest", w.away, guestA6, away6, false)
+	w.reaches("guest to guest on a bridge", w.a, "fd00:a::11", guestA6, false)
+	w.reaches("guest to host", w.a, "fd00:a::1", guestA6, false)
+	apply(t, w.f, nil, b[1:3]) // isolated: in no set that leads out
+	w.refused("guest to guest of an isolated network", w.a, guestB6)
+	w.refused("isolated guest to guest", w.b, guestA6)
+	w.refused("outside to isolated guest", w.away, guestB6)
+
+	// Masquerading instead of being reached.
+	apply(t, w.f, []element{{Set: "ip6/nat64", Key: "fd00:a::"}}, []element{{Set: "ip6/in64", Key: "virbr0 . fd00:a::"}})
+	w.reaches("masqueraded guest to outside", w.a, away6, hostAway6, true)
+	w.refused("outside to masqueraded guest", w.away, guestA6)
+
+	// A guest that borrows an address of elsewhere is not let out.
+	w.a.Run("ip", "addr", "add", "fd00:9::9/128", "dev", "eth0", "nodad")
+	if out, err := w.a.Try("ping", "-I", "fd00:9::9", "-c1", "-W1", away6); err == nil {
+		t.Errorf("a borrowed address was let out:\n%s", out)
+	}
+	apply(t, w.f, nil, append(append(a, b...), element{Set: "ip6/nat64", Key: "fd00:a::"}))
 }

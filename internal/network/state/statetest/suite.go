@@ -28,12 +28,20 @@ func network(bridge, address string) []state.Element {
 func RunFirewall(t *testing.T, open func(t *testing.T) state.FirewallBackend) {
 	one, two := network("virbr0", "192.168.122.0"), network("virbr1", "10.0.0.0")
 	both := slices.Concat(one, two)
+	six := []state.Element{
+		{Set: "ip6/bridges", Key: "virbr0"},
+		{Set: "ip6/in64", Key: "virbr0 . fd00::"},
+		{Set: "ip6/nat64", Key: "fd00::"},
+		{Set: "ip6/net64", Key: "virbr0 . fd00::"},
+		{Set: "ip6/same", Key: "virbr0 . virbr0"},
+	}
 	for name, steps := range map[string][]struct{ add, del, want []state.Element }{
 		"what is added is observed, and gone when it was removed": {{one, nil, one}, {nil, one, nil}},
 		"adding what is there is no error":                        {{one, nil, one}, {both, nil, both}, {nil, both, nil}},
 		"removing what is not there is no error":                  {{nil, one, nil}, {two, one, two}, {nil, both, nil}},
 		"one transaction replaces a network by another":           {{one, nil, one}, {two, one, two}, {nil, two, nil}},
 		"networks do not disturb each other":                      {{one, nil, one}, {two, nil, both}, {nil, one, two}, {nil, two, nil}},
+		"families do not disturb each other":                      {{one, nil, one}, {six, nil, slices.Concat(one, six)}, {two, one, slices.Concat(two, six)}, {nil, six, two}, {nil, two, nil}},
 		"nothing to do is nothing done":                           {{nil, nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
