@@ -96,13 +96,37 @@ func inet() *nft.Transaction {
 	return x
 }
 
+// six has what only family ip6 can say: long masks in keys, its own answers, ICMPv6.
+func six() *nft.Transaction {
+	x := other(nft.IPv6, nft.Chain{Name: "f", Type: "filter", Hook: "forward", Priority: 0, Policy: "accept"},
+		nft.Chain{Name: "n", Type: "nat", Hook: "postrouting", Priority: 100, Policy: "accept"})
+	for name, kind := range map[string]string{"net64": "ifname . ipv6_addr", "nat64": "ipv6_addr"} {
+		x.Add(nft.Set{Family: nft.IPv6, Table: "other", Name: name, Type: kind})
+	}
+	x.Add(nft.Elements{Set: nft.Set{Family: nft.IPv6, Table: "other", Name: "net64", Type: "ifname . ipv6_addr"}, Keys: []string{"virbr0 . fd00:1::"}})
+	iif, saddr := nft.Term{Field: nft.IIfName}, func(bits int) nft.Term { return nft.Term{Field: nft.IP6Saddr, Bits: bits} }
+	for _, r := range []nft.Rule{
+		{Chain: "f", Exprs: []nft.Expr{nft.In{Key: []nft.Term{iif, saddr(64)}, Set: "net64"}, nft.Accept()}},
+		{Chain: "f", Exprs: []nft.Expr{nft.In{Key: []nft.Term{iif, saddr(61)}, Set: "net64"}, nft.Reject{}}},
+		{Chain: "f", Exprs: []nft.Expr{nft.In{Key: []nft.Term{iif, saddr(0)}, Set: "net64", Not: true}, nft.Reject{With: "icmpv6 admin-prohibited"}}},
+		{Chain: "f", Exprs: []nft.Expr{nft.Match{Field: nft.L4Proto, Value: "ipv6-icmp"}, nft.Accept()}},
+		{Chain: "f", Exprs: []nft.Expr{nft.Match{Field: nft.IP6Daddr, Value: "ff02::/16"}, nft.Return()}},
+		{Chain: "f", Exprs: []nft.Expr{nft.Match{Field: nft.UDPDport, Value: "547"}, nft.Accept()}},
+		{Chain: "n", Exprs: []nft.Expr{nft.In{Key: []nft.Term{saddr(64)}, Set: "nat64"}, nft.Masquerade{}}},
+	} {
+		r.Family, r.Table = nft.IPv6, "other"
+		x.Add(r)
+	}
+	return x
+}
+
 func TestATransactionAndItsTextMakeTheSameRuleset(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]*nft.Transaction{
 		"family ip": withElements(), "family inet": inet(),
 		"family bridge": other(nft.Bridge, nft.Chain{Name: "f", Type: "filter", Hook: "forward", Priority: -200, Policy: "accept"}),
 		"family arp":    other(nft.ARP, nft.Chain{Name: "f", Type: "filter", Hook: "input", Priority: 0, Policy: "drop"}),
-		"family ip6":    other(nft.IPv6, nft.Chain{Name: "f", Type: "nat", Hook: "prerouting", Priority: -100, Policy: "accept"}),
+		"family ip6":    six(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			native, c := open(t)
@@ -136,7 +160,7 @@ func TestTheListingReadsLikeNftAndLoadsBack(t *testing.T) {
 		x     *nft.Transaction
 		f     nft.Family
 		table string
-	}{{withElements(), nft.IPv4, nfttest.TableName}, {inet(), nft.INet, "other"}} {
+	}{{withElements(), nft.IPv4, nfttest.TableName}, {inet(), nft.INet, "other"}, {six(), nft.IPv6, "other"}} {
 		ns, conn := open(t)
 		if err := conn.Commit(context.Background(), c.x); err != nil {
 			t.Fatal(err)

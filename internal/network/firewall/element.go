@@ -30,7 +30,7 @@ func (t table) prefixLength(set string) int {
 		return 0
 	}
 	n, err := strconv.Atoi(m[2])
-	if err != nil || n > 32 && !t.v6() || n > 128 {
+	if err != nil || n > t.longest() {
 		return 0
 	}
 	return n

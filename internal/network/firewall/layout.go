@@ -35,6 +35,14 @@ type table struct {
 // v6 reports whether it is the table of IPv6.
 func (t table) v6() bool { return t.family == nft.IPv6 }
 
+// longest is the length of an address.
+func (t table) longest() int {
+	if t.v6() {
+		return 128
+	}
+	return 32
+}
+
 // prefix is what the names of its sets begin with in an Element.
 func (t table) prefix() string {
 	if t.v6() {
@@ -161,6 +169,9 @@ func (t table) lengthRules(bits int) []nft.Rule {
 	saddr, daddr := nft.Term{Field: nft.IPSaddr, Bits: bits}, nft.Term{Field: nft.IPDaddr, Bits: bits}
 	if t.v6() {
 		saddr.Field, daddr.Field = nft.IP6Saddr, nft.IP6Daddr
+	}
+	if bits == t.longest() { // nft lists a mask of all bits as none
+		saddr.Bits, daddr.Bits = 0, 0
 	}
 	elsewhere := in(natSet(bits), daddr)
 	elsewhere.Not = true // what stays in the network, also bridged under br_netfilter, keeps its source

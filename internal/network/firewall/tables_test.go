@@ -2,6 +2,7 @@ package firewall_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,19 @@ func TestTheKernelListsWhatIsDocumented(t *testing.T) {
 		t.Errorf("nft list ruleset (-want +got):\n%s", d)
 	}
 	apply(t, f, nil, both)
+}
+
+func TestALengthOfAllBitsIsAMaskToNobody(t *testing.T) {
+	onBoth(t, func(t *testing.T, b nft.Backend) {
+		f := firewall.New(b, firewall.DefaultTable)
+		all := append(network("virbr0", "192.0.2.1", 32), routed("virbr0", "2001:db8::1", 128)...)
+		apply(t, f, all, nil)
+		observed(t, f, all)
+		if s := dump(t, b); strings.Contains(s, "255.255.255.255 @") || strings.Contains(s, "ffff:ffff @") {
+			t.Errorf("a mask of all bits is written:\n%s", s)
+		}
+		apply(t, f, nil, all)
+	})
 }
 
 func TestBothTablesChangeInOneTransactionOrNotAtAll(t *testing.T) {
