@@ -50,7 +50,12 @@ func Run(ctx context.Context, o Options) error {
 	if err := k.Mkdir(paths.Run, 0o755); err != nil {
 		return err
 	}
-	// The sockets come first: who cannot have them must not touch the guests of the daemon that has.
+	// The lock and the sockets come first: who cannot have them must not touch the guests of the daemon that has.
+	lock, err := k.Lock(paths.Lock())
+	if err != nil {
+		return whoHas(ctx, k, paths.ControlSocket(), err)
+	}
+	defer lock.Close()
 	ls, err := listen(ctx, k, paths, s.gid())
 	if err != nil {
 		return err

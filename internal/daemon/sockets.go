@@ -68,7 +68,7 @@ func open(ctx context.Context, k *host.Kernel, path string, readOnly bool, gid i
 	}
 	f, err := k.ListenUnix(path, mode)
 	if errors.Is(err, host.ErrInUse) {
-		return nil, fmt.Errorf("listen on %s: %w: %s", path, host.ErrInUse, holder(ctx, k, path))
+		return nil, inUse(ctx, k, path)
 	}
 	if err != nil {
 		return nil, err
@@ -80,6 +80,25 @@ func open(ctx context.Context, k *host.Kernel, path string, readOnly bool, gid i
 		}
 	}
 	return net.FileListener(f)
+}
+
+// inUse is the error of a socket that somebody serves.
+func inUse(ctx context.Context, k *host.Kernel, path string) error {
+	return fmt.Errorf("listen on %s: %w: %s", path, host.ErrInUse, holder(ctx, k, path))
+}
+
+// whoHas says of a lock that another daemon holds whether that one serves. One that ends has closed its sockets before it
+// lets go of its guests and of the lock.
+func whoHas(ctx context.Context, k *host.Kernel, control string, err error) error {
+	var held *host.Locked
+	if !errors.As(err, &held) {
+		return err
+	}
+	if c, derr := k.DialUnix(ctx, control); derr == nil {
+		c.Close()
+		return inUse(ctx, k, control)
+	}
+	return fmt.Errorf("%w, a daemon that is just starting or ending; start this one when that has ended", held)
 }
 
 // holder says who serves a socket, and how to get it.

@@ -55,5 +55,8 @@ func (p Paths) Logs() string { return filepath.Join(p.Lib, "log") }
 // ControlSocket is the daemon's own socket; it speaks the same protocol as libvirt's.
 func (p Paths) ControlSocket() string { return filepath.Join(p.Run, "taproom.sock") }
 
+// Lock is held by the daemon from before it has its sockets until after it has let go of everything.
+func (p Paths) Lock() string { return filepath.Join(p.Run, "lock") }
+
 // Helper is the directory of the process that answers DHCP.
 func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }

@@ -86,6 +86,12 @@ func TestSurroundingsThatKeepTheDaemonFromServing(t *testing.T) {
 			must(t, err)
 			return func() { must(t, l.Close()) }
 		}, "listen on ROOT/run/libvirt/virtnetworkd-sock: another process serves it: badinput.test, process PID; stop it, or give this daemon a --root of its own"},
+		{"a daemon is just ending", func(t *testing.T) func() {
+			f, err := os.OpenFile(filepath.Join(w.Root, "run/taproom/lock"), os.O_RDWR, 0)
+			must(t, err) // the one that ended leaves the file, and not the lock
+			must(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}))
+			return func() { must(t, f.Close()) }
+		}, "ROOT/run/taproom/lock is held by process PID, a daemon that is just starting or ending; start this one when that has ended"},
 		{"a file lies where a socket should", func(t *testing.T) func() {
 			path := filepath.Join(run, "virtqemud-sock")
 			must(t, os.WriteFile(path, nil, 0o644))
