@@ -146,7 +146,7 @@ func (e *Engine) hold(ctx context.Context, doc *spec.Domain, what string) (*doma
 		if err != nil {
 			return nil, nil, err
 		}
-		j, err := d.slot.Begin(ctx, what+" domain '"+d.label+"'")
+		j, err := d.slot.BeginWithin(ctx, answerWithin, what+" domain '"+d.label+"'")
 		if err != nil {
 			return nil, nil, virterr.Wrap(virterr.OperationTimeout, err)
 		}
@@ -200,7 +200,7 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, _ uint32) e
 	if err != nil {
 		return err
 	}
-	j, err := d.slot.Begin(ctx, "undefine domain '"+d.label+"'")
+	j, err := d.slot.BeginWithin(ctx, answerWithin, "undefine domain '"+d.label+"'")
 	if err != nil {
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
@@ -226,7 +226,7 @@ func (e *Engine) SetDomainAutostart(ctx context.Context, uuid spec.UUID, on bool
 	if err != nil {
 		return err
 	}
-	j, err := d.slot.Begin(ctx, "set autostart of domain '"+d.label+"'")
+	j, err := d.slot.BeginWithin(ctx, answerWithin, "set autostart of domain '"+d.label+"'")
 	if err != nil {
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}

@@ -151,7 +151,7 @@ func (d *domain) affects(flags uint32) (live, config bool, err error) {
 // edit changes a definition as a document: it is read, changed, checked and completed like one that a client defines. It
 // is one job, so that of two changes at once neither is lost.
 func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*spec.Domain) error) error {
-	j, err := d.slot.Begin(ctx, what+" domain '"+d.label+"'")
+	j, err := d.slot.BeginWithin(ctx, answerWithin, what+" domain '"+d.label+"'")
 	if err != nil {
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Slot lets one job at a time change an object. The zero value is ready.
@@ -47,9 +48,15 @@ func (b *Busy) Unwrap() error { return b.Err }
 
 // Begin waits until the slot is free and takes it. The job's context ends with ctx, or when it is preempted.
 func (s *Slot) Begin(ctx context.Context, name string) (*Job, error) {
+	return s.BeginWithin(ctx, 0, name)
+}
+
+// BeginWithin is Begin for somebody who does not wait longer than patience; 0 waits as long as ctx. Who got the slot has
+// it as long as Begin gives it.
+func (s *Slot) BeginWithin(ctx context.Context, patience time.Duration, name string) (*Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.take(ctx, name, false)
+	return s.take(ctx, patience, name, false)
 }
 
 // Preempt ends the context of the job that holds the slot, if any, and takes the slot before whoever waits for it: what
@@ -65,11 +72,17 @@ func (s *Slot) Preempt(ctx context.Context, name string) (*Job, error) {
 		s.urgent--
 		s.tell()
 	}()
-	return s.take(ctx, name, true)
+	return s.take(ctx, 0, name, true)
 }
 
 // take waits until the slot is free, and unless urgent until nobody urgent waits. The lock is held, except while waiting.
-func (s *Slot) take(ctx context.Context, name string, urgent bool) (*Job, error) {
+func (s *Slot) take(ctx context.Context, patience time.Duration, name string, urgent bool) (*Job, error) {
+	wait := ctx
+	if patience > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
 	for s.current != nil || !urgent && s.urgent > 0 {
 		holder := "something more urgent"
 		if s.current != nil {
@@ -83,9 +96,9 @@ func (s *Slot) take(ctx context.Context, name string, urgent bool) (*Job, error)
 		select {
 		case <-changed:
 			s.mu.Lock()
-		case <-ctx.Done():
+		case <-wait.Done():
 			s.mu.Lock()
-			return nil, &Busy{Wanted: name, Holder: holder, Err: context.Cause(ctx)}
+			return nil, &Busy{Wanted: name, Holder: holder, Err: context.Cause(wait)}
 		}
 	}
 	j := &Job{Name: name, slot: s}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -55,6 +56,25 @@ func TestWaitingEndsWithTheContextAndNamesTheHolder(t *testing.T) {
 	if !errors.As(err, &busy) || busy.Holder != "start" || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want a Busy that names start", err)
 	}
+}
+
+func TestWaitingEndsWithPatienceAndTheJobDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Slot
+		holder, err := s.BeginWithin(t.Context(), time.Second, "take over")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.BeginWithin(t.Context(), time.Minute, "define")
+		var busy *Busy
+		if !errors.As(err, &busy) || busy.Holder != "take over" || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want a Busy that names take over", err)
+		}
+		if err := holder.Context().Err(); err != nil {
+			t.Errorf("the job that has the slot ended too: %v", err)
+		}
+		holder.End()
+	})
 }
 
 func TestPreemptComesBeforeWhoeverWaits(t *testing.T) {
