@@ -11,7 +11,8 @@ import (
 	"taproom/internal/spec"
 )
 
-// answerWithin is how long a healthy QEMU may take to answer a command; libvirt waits for ever, and so does its caller.
+// answerWithin is how long a healthy QEMU may take to answer a command (libvirt waits for ever, and so does its caller), and
+// how long a client waits for whatever else is done to the same guest.
 const answerWithin = 30 * time.Second
 
 // control runs one change of a running guest as a job of its own.
@@ -40,7 +41,7 @@ func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 		if err := run.command(func() error { return run.mon.Execute(ctx, "stop", nil, nil) }); err != nil {
 			return monitorError(d, "suspend", err)
 		}
-		e.paused(d, server.PausedUser, server.EventSuspendedPaused)
+		e.paused(d, run, server.PausedUser, server.EventSuspendedPaused)
 		return e.remember(d, run)
 	})
 }
@@ -54,7 +55,7 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 		if err := run.command(func() error { return run.mon.Execute(ctx, "cont", nil, nil) }); err != nil {
 			return monitorError(d, "resume", err)
 		}
-		e.resumed(d)
+		e.resumed(d, run)
 		return e.remember(d, run)
 	})
 }
@@ -62,7 +63,7 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 // remember writes down in what state a guest is and why, for the daemon that comes after this one.
 func (e *Engine) remember(d *domain, run *running) error {
 	ref := d.view().ref
-	run.rec.State, run.rec.Reason = ref.State, ref.Reason
+	run.did = told{ref.State, ref.Reason}
 	if err := e.saveRecord(run); err != nil {
 		return virterr.New(virterr.SystemError, "cannot write down the state of domain '%s': %w", d.label, err)
 	}
@@ -120,16 +121,16 @@ func monitorError(d *domain, what string, err error) error {
 }
 
 // paused publishes that a guest's processors stand still. It is said once however many notice.
-func (e *Engine) paused(d *domain, reason, detail int32) {
-	v, changed := d.setState(server.DomainPaused, reason)
+func (e *Engine) paused(d *domain, run *running, reason, detail int32) {
+	v, changed := d.setState(run, server.DomainPaused, reason)
 	if changed {
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: detail})
 	}
 }
 
 // resumed publishes that a guest's processors run again.
-func (e *Engine) resumed(d *domain) {
-	v, changed := d.setState(server.DomainRunning, server.RunningUnpaused)
+func (e *Engine) resumed(d *domain, run *running) {
+	v, changed := d.setState(run, server.DomainRunning, server.RunningUnpaused)
 	if changed {
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
 	}

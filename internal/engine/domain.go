@@ -49,11 +49,11 @@ func (d *domain) update(change func(v *view)) *view {
 	return &v
 }
 
-// setState publishes a state and reports whether it is news. Who says it first gives the reason: QEMU's own word for a
-// change that a client asked for comes after the client's.
-func (d *domain) setState(state, reason int32) (v *view, changed bool) {
+// setState publishes a state of a run and reports whether it is news. Who says it first gives the reason: QEMU's own word
+// for a change that a client asked for comes after the client's. What is said of a run that has ended is no news.
+func (d *domain) setState(run *running, state, reason int32) (v *view, changed bool) {
 	v = d.update(func(v *view) {
-		if changed = v.ref.State != state; changed {
+		if changed = v.run == run && v.ref.State != state; changed {
 			v.ref.State, v.ref.Reason = state, reason
 		}
 	})

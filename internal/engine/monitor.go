@@ -31,12 +31,12 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, qmp.Event){
 	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
 		if run.news(ev) && d.view().ref.State == server.DomainRunning { // a guest that ended stands still as well
-			e.paused(d, server.PausedUnknown, server.EventSuspendedPaused)
+			e.paused(d, run, server.PausedUnknown, server.EventSuspendedPaused)
 		}
 	},
 	"RESUME": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
 		if run.news(ev) {
-			e.resumed(d)
+			e.resumed(d, run)
 		}
 	},
 	"RESET":          (*Engine).onReset,
@@ -86,7 +86,7 @@ func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp
 		// It is on its way back: that it stands still in between is no news, the reset is.
 		run.settling.Store(true)
 	} else {
-		v, _ := d.setState(server.DomainShutdown, server.ShutdownUser)
+		v, _ := d.setState(run, server.DomainShutdown, server.ShutdownUser)
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventShutdown, Detail: shutdownDetail(data.Guest)})
 	}
 	e.afterEnd(ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
@@ -101,7 +101,7 @@ func shutdownDetail(guest bool) int32 {
 
 // onPanic is a guest whose kernel gave up and said so through a panic device.
 func (e *Engine) onPanic(ctx context.Context, d *domain, run *running, _ qmp.Event) {
-	v, _ := d.setState(server.DomainCrashed, server.CrashedPanicked)
+	v, _ := d.setState(run, server.DomainCrashed, server.CrashedPanicked)
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventCrashed, Detail: server.EventCrashedPanicked})
 	e.afterEnd(ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
 }
@@ -132,7 +132,7 @@ func (e *Engine) afterEnd(ctx context.Context, d *domain, run *running, action s
 }
 
 // onWatchdog passes on that a guest's watchdog fired.
-func (e *Engine) onWatchdog(_ context.Context, d *domain, _ *running, ev qmp.Event) {
+func (e *Engine) onWatchdog(_ context.Context, d *domain, run *running, ev qmp.Event) {
 	var data struct {
 		Action string `json:"action"`
 	}
@@ -141,12 +141,12 @@ func (e *Engine) onWatchdog(_ context.Context, d *domain, _ *running, ev qmp.Eve
 	actions := map[string]int32{"none": 0, "pause": 1, "reset": 2, "poweroff": 3, "shutdown": 4, "debug": 5, "inject-nmi": 6}
 	e.publish(server.DomainWatchdog{Domain: d.view().ref, Action: actions[data.Action]})
 	if data.Action == "pause" {
-		e.paused(d, server.PausedWatchdog, server.EventSuspendedWatchdog)
+		e.paused(d, run, server.PausedWatchdog, server.EventSuspendedWatchdog)
 	}
 }
 
 // onIOError passes on that a disk failed; with werror=stop the guest now stands still.
-func (e *Engine) onIOError(_ context.Context, d *domain, _ *running, ev qmp.Event) {
+func (e *Engine) onIOError(_ context.Context, d *domain, run *running, ev qmp.Event) {
 	var data struct {
 		Device string `json:"device"`
 		Node   string `json:"node-name"`
@@ -160,24 +160,6 @@ func (e *Engine) onIOError(_ context.Context, d *domain, _ *running, ev qmp.Even
 		Domain: d.view().ref, Path: data.Node, Alias: data.Device, Action: actions[data.Action], Reason: data.Reason,
 	})
 	if data.Action == "stop" {
-		e.paused(d, server.PausedIoerror, server.EventSuspendedIoerror)
+		e.paused(d, run, server.PausedIoerror, server.EventSuspendedIoerror)
 	}
-}
-
-// lost is a monitor that fell silent: QEMU ended, or was ended, or stopped talking sense.
-func (e *Engine) lost(ctx context.Context, d *domain, run *running) {
-	e.work.Go(func() {
-		j, err := d.slot.Begin(ctx, "clean up after domain '"+d.label+"'")
-		if err != nil {
-			return
-		}
-		defer j.End()
-		if d.view().run != run {
-			return // whoever ended it cleaned up
-		}
-		e.log.Warn("QEMU is gone", "domain", d.label, "reason", run.mon.Err(), "said", run.lastWords())
-		if err := e.stop(context.WithoutCancel(ctx), d, run, server.ShutoffCrashed, server.EventStoppedFailed); err != nil {
-			e.log.Error("clean up after domain", "domain", d.label, "error", err)
-		}
-	})
 }

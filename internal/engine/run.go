@@ -16,13 +16,13 @@ import (
 
 // running is a guest that runs: its QEMU, and what was made for it.
 type running struct {
-	rec      record
-	head     definition   // as it was started
-	doc      *spec.Domain // completed, with addresses and aliases
-	rt       guest.Runtime
-	compiled *guest.Compiled
-	proc     *qemu.Process
-	mon      *qmp.Client
+	rec  record       // does not change once others see the guest
+	head definition   // as it was started
+	doc  *spec.Domain // completed, with addresses and aliases
+	rt   guest.Runtime
+	proc *qemu.Process
+	mon  *qmp.Client
+	did  told // whoever holds the domain's slot changes it
 
 	trace      *job.Trace // nil when an earlier daemon started it
 	booted     time.Time  // when its processors first ran; zero for a paused start
@@ -35,15 +35,33 @@ type running struct {
 	resets     resets // the watching goroutine's alone
 	agent      chan struct{}
 	channels   channels
-	consoles   consoles
+	consoles   *consoles
 	cancel     context.CancelFunc // ends the goroutine that watches it
+	regained   time.Time          // when its monitor last broke; zero when it never did
 }
 
+// told is what the daemon last told a guest's processors to do, and why: that a guest stands still, QEMU knows as well.
+type told struct{ state, reason int32 }
+
 func newRunning(rec record, doc *spec.Domain) *running {
-	run := &running{rec: rec, head: headOf(doc), doc: doc, agent: make(chan struct{}, 1), cancel: func() {}}
+	run := &running{
+		rec: rec, head: headOf(doc), doc: doc, did: told{rec.State, rec.Reason},
+		agent: make(chan struct{}, 1), consoles: &consoles{}, cancel: func() {},
+	}
 	run.balloonKiB.Store(run.head.MemKiB)
 	run.rebooting.Store(rec.Rebooting)
 	return run
+}
+
+// again is a guest as it goes on with another connection to its QEMU. Readers have the first one, which does not change.
+func (run *running) again() *running {
+	next := newRunning(run.rec, run.doc)
+	next.proc, next.rt, next.did = run.proc, run.rt, run.did
+	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
+	next.agent, next.consoles, next.regained = run.agent, run.consoles, run.regained
+	next.balloonKiB.Store(run.balloonKiB.Load())
+	next.rebooting.Store(run.rebooting.Load())
+	return next
 }
 
 // command tells the guest's processors what to do. That they do it is no news, even where it is read late: events are read

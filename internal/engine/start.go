@@ -28,7 +28,7 @@ func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) 
 	if err != nil {
 		return server.Domain{}, err
 	}
-	j, err := d.slot.Begin(ctx, "start domain '"+d.label+"'")
+	j, err := d.slot.BeginWithin(ctx, answerWithin, "start domain '"+d.label+"'")
 	if err != nil {
 		return server.Domain{}, virterr.Wrap(virterr.OperationTimeout, err)
 	}
@@ -97,13 +97,14 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	run := s.running
 	run.settling.Store(false)
+	watch := e.watcher(d, run)
 	v := d.update(func(v *view) {
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, run.rec.State, run.rec.Reason, false
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, run.did.state, run.did.reason, false
 	})
 	if !maps.Equal(s.plugged, e.networksOf(run.rec)) {
 		e.replug(e.ctx, d, run)
 	}
-	e.watchRun(d, run)
+	watch()
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: server.EventStartedBooted})
 	if s.paused {
 		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: server.EventSuspendedPaused})
@@ -113,11 +114,11 @@ func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	return v.ref
 }
 
-// watchRun begins to read what a guest's QEMU tells.
-func (e *Engine) watchRun(d *domain, run *running) {
+// watcher prepares to read what a guest's QEMU tells, before anybody sees the guest; watch begins to, when everybody does.
+func (e *Engine) watcher(d *domain, run *running) (watch func()) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	run.cancel = cancel
-	e.work.Go(func() { e.watch(ctx, d, run) })
+	return func() { e.work.Go(func() { e.watch(ctx, d, run) }) }
 }
 
 // starting is one start under way.
@@ -197,7 +198,7 @@ func (s *starting) compile() error {
 	if s.compiled, err = guest.Compile(s.doc, s.running.rt); err != nil {
 		return about("domain", s.d.label, documentError(err))
 	}
-	s.running.compiled, r.Tainted = s.compiled, s.compiled.Taints
+	r.Tainted = s.compiled.Taints
 	r.Sockets = s.sockets()
 	if err := e.saveRecord(s.running); err != nil {
 		return err
@@ -209,7 +210,7 @@ func (s *starting) compile() error {
 // saveRecord writes the record with the document it runs from.
 func (e *Engine) saveRecord(run *running) error {
 	head := run.rec
-	head.Rebooting = run.rebooting.Load()
+	head.State, head.Reason, head.Rebooting = run.did.state, run.did.reason, run.rebooting.Load()
 	return e.records.Put(store.Item[record]{Key: head.UUID.String(), Head: head, Doc: run.doc.Format()})
 }
 
@@ -267,10 +268,9 @@ func (s *starting) settle(ctx context.Context) error {
 	if err := s.instruct(bounded); err != nil {
 		return s.settleError(ctx, err)
 	}
-	r := &s.running.rec
-	r.Phase, r.State, r.Reason = phaseRunning, server.DomainRunning, server.RunningBooted
+	s.running.rec.Phase, s.running.did = phaseRunning, told{server.DomainRunning, server.RunningBooted}
 	if s.paused {
-		r.State, r.Reason = server.DomainPaused, server.PausedUser
+		s.running.did = told{server.DomainPaused, server.PausedUser}
 	}
 	err := s.e.saveRecord(s.running)
 	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same

@@ -112,6 +112,9 @@ func (e *Engine) recallGuests(ctx context.Context) ([]*running, error) {
 		e.nextID.Store(max(e.nextID.Load(), i.Head.ID))
 		e.reserve(i.Head)
 		run, err := e.recallGuest(ctx, i)
+		if store.Scarce(err) || ctx.Err() != nil { // the guest goes on, and a daemon that has what it needs adopts it
+			return nil, fmt.Errorf("take over domain '%s': %w", i.Head.Name, errors.Join(err, context.Cause(ctx)))
+		}
 		if err != nil {
 			e.problem.add(e.log, fmt.Sprintf("domain '%s': %v", i.Head.Name, err))
 			continue
@@ -147,7 +150,11 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	run := newRunning(i.Head, doc)
 	status, err := e.adopt(ctx, d, run)
 	switch {
-	case !errors.Is(err, errSilent):
+	case err == nil, errors.Is(err, errNonsense):
+	case !errors.Is(err, errSilent), ctx.Err() != nil: // it may well run: an orphan, or the next daemon's
+		run.letGo()
+		e.letGoOf(d)
+		return nil, err
 	case run.rec.Phase == phaseRunning:
 		return run, e.keepSilent(d, run, err)
 	default: // a start that nobody was told of
@@ -172,6 +179,9 @@ func (e *Engine) convergeAll(ctx context.Context, want state.State) error {
 	_, err := e.converge(ctx, want, e.everything(want))
 	if err == nil {
 		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	e.log.Warn("bring everything up at once failed; going on network by network", "error", err)
 	for _, n := range e.networks.all() {

@@ -80,6 +80,39 @@ func TestAnEmulatorThatDiesOnceItsGuestRunsIsClearedAway(t *testing.T) {
 	w.unchanged(t, before)
 }
 
+// One that hangs up on the daemon and goes on is asked again how its guest is, and does as it is told.
+func TestAnEmulatorThatHangsUpAndLivesKeepsItsGuest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.state()
+	events := w.lifecycle(t)
+	again := strings.Replace(monitor, "socket.socket(fileno=fd).accept()", "(listener := socket.socket(fileno=fd)).accept()", 1)
+	d := w.begin(t, "hangs-up-and-lives", again+`greet()
+for q in commands():
+    answer(q)
+    if q["execute"] == "cont": break
+c.shutdown(socket.SHUT_RDWR)
+listener.setblocking(True)
+c, _ = listener.accept()
+lines = c.makefile("r")
+greet()
+for q in commands():
+    if q["execute"] == "query-status": say({"return": {"status": "paused"}, "id": q.get("id")})
+    else: answer(q)
+`)
+	pid := w.guestPID(t, "broken")
+	want := fmt.Sprint([]string{"2/0", "4/0", "3/0"}) // started, resumed, suspended: that is what it says now
+	if got := fmt.Sprint(await(t, events, server.EventSuspended)); got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+	must(t, w.c.ResumeDomain(t.Context(), d))
+	if s, err := w.c.DomainState(t.Context(), d); err != nil || s.State != server.DomainRunning || w.guestPID(t, "broken") != pid {
+		t.Errorf("state %+v, %v, process %d, want %d", s, err, w.guestPID(t, "broken"), pid)
+	}
+	must(t, w.c.DestroyDomain(t.Context(), d))
+	w.unchanged(t, before)
+}
+
 func TestEventsWithoutEndDisturbNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -115,10 +115,8 @@ func (s *Store[Head]) Load() ([]Item[Head], []*Damaged, error) {
 // load reads one document, or sets its file aside. What the whole machine lacks is no damage.
 func (s *Store[Head]) load(key string) (Item[Head], *Damaged, error) {
 	data, err := s.k.ReadFile(s.path(key))
-	for _, scarce := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		if errors.Is(err, scarce) {
-			return Item[Head]{}, nil, err
-		}
+	if Scarce(err) {
+		return Item[Head]{}, nil, err
 	}
 	var item Item[Head]
 	var reason string
@@ -139,6 +137,12 @@ func (s *Store[Head]) load(key string) (Item[Head], *Damaged, error) {
 		d.Aside = ""
 	}
 	return item, d, nil
+}
+
+// Scarce reports whether an error is of something that the whole machine, or the process, has run out of. It says nothing
+// of what was asked for.
+func Scarce(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
 // seemingName is the name in a head that cannot be trusted, for messages.
