@@ -11,7 +11,8 @@ import (
 )
 
 // autostart starts what should start by itself, once after each boot: the run directory does not outlive one. A network
-// or guest that cannot be started is a problem, and none of the others'.
+// or guest that cannot be started is a problem, and none of the others'. A daemon that is told to end on the way leaves the
+// rest to the next one.
 func (e *Engine) autostart(ctx context.Context) error {
 	done := filepath.Join(e.paths.Run, "autostarted")
 	if _, err := e.k.SweepTemp(e.paths.Run); err != nil {
@@ -37,6 +38,9 @@ func (e *Engine) autostart(ctx context.Context) error {
 	}
 	if err := e.applyConfigured(ctx); err != nil {
 		e.problem.add(e.log, "autostart: "+err.Error())
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	if err := e.k.WriteFile(done, nil, 0o600, false); err != nil {
 		e.problem.add(e.log, "what starts by itself will be started again with the daemon: "+err.Error()+remedy(err))

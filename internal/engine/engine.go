@@ -29,6 +29,7 @@ type Config struct {
 	UIDFirst, UIDLast uint32 // running guests and the DHCP helper get one each
 	VNCFirst, VNCLast uint16
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
+	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
 	Identity          Identity
 }
 

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -17,6 +19,9 @@ import (
 
 // quitWithin is how long QEMU may take to end by itself: it flushes its images. libvirt gives it as long.
 const quitWithin = 10 * time.Second
+
+// goneWithin is how long a killed QEMU may take to be gone.
+const goneWithin = 10 * time.Second
 
 // DestroyDomain implements server.DomainJobs. It cuts short whatever else is done to the domain, and works on a QEMU that
 // answers nothing.
@@ -99,7 +104,7 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	}
 	keep(e.k.KillCgroup(rec.Cgroup))
 	keep(e.removePorts(ctx, rec))
-	keep(e.k.RemoveCgroup(ctx, rec.Cgroup))
+	keep(e.removeCgroup(ctx, rec))
 	keep(e.k.RemoveAll(e.places(d).dir))
 	for _, path := range rec.Sockets {
 		keep(e.k.RemoveSocket(path))
@@ -111,6 +116,19 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 		e.releaseNames(rec)
 	}
 	return errors.Join(errs...)
+}
+
+// removeCgroup removes the cgroup of a guest that was killed, and does not wait for ever: a process in the middle of a
+// read from a disk that hangs ends when the disk answers.
+func (e *Engine) removeCgroup(ctx context.Context, rec record) error {
+	within := cmp.Or(e.cfg.GoneWithin, goneWithin)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := e.k.RemoveCgroup(ctx, rec.Cgroup)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("its QEMU, process %d, was killed and has not ended within %v: it waits for a disk or another device", rec.PID, within)
+	}
+	return err
 }
 
 // removePorts removes the guest's taps. They go with QEMU too, but that takes longer the more there are.
