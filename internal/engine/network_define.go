@@ -8,6 +8,7 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -69,6 +70,11 @@ func (e *Engine) bridgeName(old *network) (string, error) {
 		return old.view().ref.Bridge, nil
 	}
 	return e.bridges.Create(func(name string) error {
+		for _, n := range e.networks.all() { // one that is not active has no link
+			if n.view().ref.Bridge == name {
+				return host.ErrTaken
+			}
+		}
 		_, err := e.k.LinkByName(name)
 		return takenUnlessMissing(err)
 	})
