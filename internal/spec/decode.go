@@ -26,14 +26,18 @@ func decodeDocument(doc []byte, root string, into any) error {
 	if err != nil {
 		return err
 	}
-	d.bind(t.attrs)
+	if _, err := d.bind(t); err != nil {
+		return err
+	}
 	if key, ok := d.key(t.name); t.name == root && (!ok || key != root) {
 		return d.fail(t.at, "root element <%s> is in a namespace; it must be in none", root)
 	} else if t.name != root {
 		return d.fail(t.at, "root element is <%s>, want <%s>", t.name, root)
 	}
-	if uri, ok := findAttr(t.attrs, "xmlns:qemu"); ok && uri != QEMUNamespace {
-		return d.fail(t.at, "prefix qemu is bound to %q; it must be %s", uri, QEMUNamespace)
+	for prefix, want := range map[string]string{"qemu": QEMUNamespace, "dnsmasq": DnsmasqNamespace} {
+		if uri, ok := findAttr(t.attrs, "xmlns:"+prefix); ok && uri != want {
+			return d.fail(t.at, "prefix %s is bound to %q; it must be %s", prefix, uri, want)
+		}
 	}
 	v := reflect.ValueOf(into).Elem()
 	if err := d.element(v, plans()[v.Type()], t); err != nil {
@@ -81,7 +85,7 @@ func (d *decoder) element(v reflect.Value, p *plan, start token) error {
 	if start.empty {
 		return nil
 	}
-	var text string
+	var text pieces
 	var seen uint64
 	for {
 		t, err := d.next()
@@ -93,10 +97,12 @@ func (d *decoder) element(v reflect.Value, p *plan, start token) error {
 			if p.text < 0 && !blank(t.text) {
 				return d.fail(t.at, "text %.40q has no place in <%s>", strings.TrimSpace(t.text), start.name)
 			}
-			text += t.text
+			if p.text >= 0 {
+				text.add(t.text)
+			}
 		case tokenEnd:
 			if p.text >= 0 {
-				v.Field(p.text).SetString(strings.Trim(text, " \t\r\n"))
+				v.Field(p.text).SetString(strings.Trim(text.String(), " \t\r\n"))
 			}
 			return nil
 		case tokenStart:
@@ -109,7 +115,10 @@ func (d *decoder) element(v reflect.Value, p *plan, start token) error {
 
 // child reads one child element into its field, or into extra when there is none or it is already filled.
 func (d *decoder) child(v reflect.Value, p *plan, extra *Extra, t token, seen *uint64) error {
-	before := d.bind(t.attrs)
+	before, err := d.bind(t)
+	if err != nil {
+		return err
+	}
 	defer func() { d.bindings = d.bindings[:before] }()
 	key, ok := d.key(t.name)
 	if !ok {
@@ -146,7 +155,7 @@ func (d *decoder) leaf(dst reflect.Value, f *field, extra *Extra, start token) e
 	if len(start.attrs) > 0 {
 		l.Attrs = slices.Clone(start.attrs)
 	}
-	var text string
+	var found pieces
 	for !start.empty {
 		t, err := d.next()
 		if err != nil {
@@ -156,7 +165,7 @@ func (d *decoder) leaf(dst reflect.Value, f *field, extra *Extra, start token) e
 			break
 		}
 		if t.kind == tokenText {
-			text += t.text
+			found.add(t.text)
 			continue
 		}
 		e, err := d.raw(t)
@@ -165,6 +174,7 @@ func (d *decoder) leaf(dst reflect.Value, f *field, extra *Extra, start token) e
 		}
 		l.Elements = append(l.Elements, e)
 	}
+	text := found.String()
 	if len(l.Elements) > 0 && blank(text) {
 		text = ""
 	}
@@ -180,6 +190,28 @@ func (d *decoder) leaf(dst reflect.Value, f *field, extra *Extra, start token) e
 		return d.fail(start.at, "<%s>: %s", start.name, err)
 	}
 	return nil
+}
+
+// pieces is text that comments and elements cut apart. Most text is one piece, which is not copied.
+type pieces struct {
+	first string
+	rest  []byte
+}
+
+func (p *pieces) add(s string) {
+	if p.first == "" && len(p.rest) == 0 {
+		p.first = s
+		return
+	}
+	p.rest = append(p.rest, s...)
+}
+
+// String returns the whole.
+func (p *pieces) String() string {
+	if len(p.rest) == 0 {
+		return p.first
+	}
+	return p.first + string(p.rest)
 }
 
 // raw keeps an element as it was written.

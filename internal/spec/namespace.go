@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"encoding/xml"
-	"strings"
-)
+import "strings"
 
 // QEMUNamespace is the namespace of qemu:commandline.
 const QEMUNamespace = "http://libvirt.org/schemas/domain/qemu/1.0"
@@ -22,7 +19,7 @@ func knownPrefix(uri string) string {
 		return "bhyve"
 	case "http://libvirt.org/schemas/domain/vmware/1.0":
 		return "vmware"
-	case "http://libvirt.org/schemas/network/dnsmasq/1.0":
+	case DnsmasqNamespace:
 		return "dnsmasq"
 	}
 	return ""
@@ -31,17 +28,20 @@ func knownPrefix(uri string) string {
 // binding is one xmlns attribute in force.
 type binding struct{ prefix, uri string }
 
-// bind adds the declarations among attrs to those in force and returns how many there were before.
-func (d *decoder) bind(attrs []xml.Attr) (before int) {
+// bind adds the declarations on an element to those in force and returns how many there were before.
+func (d *decoder) bind(t token) (before int, err error) {
 	before = len(d.bindings)
-	for _, a := range attrs {
+	for _, a := range t.attrs {
 		if a.Name.Local == "xmlns" {
 			d.bindings = append(d.bindings, binding{"", a.Value})
 		} else if p, ok := strings.CutPrefix(a.Name.Local, "xmlns:"); ok {
 			d.bindings = append(d.bindings, binding{p, a.Value})
 		}
 	}
-	return before
+	if len(d.bindings) > maxNamespaces {
+		return before, d.fail(t.at, "more than %d namespaces are declared", maxNamespaces)
+	}
+	return before, nil
 }
 
 // key is the name to look an element up by: its plain name, "qemu:name" for a namespace of libvirt's, and "" for

@@ -13,6 +13,8 @@ const (
 	maxDepth = 64
 	// maxNodes bounds what a document of short elements can cost in memory: 72 bytes and more for each of them.
 	maxNodes = 1 << 18
+	// maxNamespaces bounds the declarations in force, among which every element's prefix is looked up.
+	maxNamespaces = 256
 )
 
 // SyntaxError says why a document cannot be read and on which line, counted from 1.

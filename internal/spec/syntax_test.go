@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,7 @@ func TestADocumentThatIsNotWellFormedIsRefusedWithItsLine(t *testing.T) {
 		{"a prefix nobody declared", "<domain><a:b/></domain>", "line 1: prefix of <a:b> is not declared"},
 		{"text between elements", "<domain>\n<os>\n hvm</os></domain>", `line 2: text "hvm" has no place in <os>`},
 		{"a UUID of other length", "<domain>\n<uuid>12</uuid></domain>", `line 2: <uuid>: malformed UUID "12": want 32 hexadecimal digits`},
+		{"more namespaces than anybody has", "<domain>\n<a " + strings.ReplaceAll(manyAttrs(maxNamespaces+1), " a", " xmlns:a") + "/></domain>", "line 2: more than 256 namespaces are declared"},
 		{"prefix qemu for something else", "<domain xmlns:qemu='urn:x'/>", `line 1: prefix qemu is bound to "urn:x"; it must be http://libvirt.org/schemas/domain/qemu/1.0`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,6 +69,27 @@ func manyAttrs(n int) string {
 		fmt.Fprintf(&b, " a%d='%d'", i, i)
 	}
 	return b.String()
+}
+
+// Not parallel: what others allocate meanwhile would count.
+func TestTextInManyPiecesCostsNoMoreThanItsLength(t *testing.T) {
+	const n = 1 << 16
+	cut := strings.Repeat("a<!-- -->", n)
+	blanks := strings.Repeat(" <!-- -->", n)
+	doc := "<domain type='qemu'><description>" + cut + "</description><vcpu>" + blanks + "4" + blanks + "</vcpu><devices>" + blanks + "</devices></domain>"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := ParseDomain([]byte(doc))
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Description) != n || strings.Trim(d.Description, "a") != "" || d.VCPU.Value != "4" {
+		t.Errorf("read %d bytes of description and %q CPUs", len(d.Description), d.VCPU.Value)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16*uint64(len(doc)) {
+		t.Errorf("reading %d bytes took %d", len(doc), took)
+	}
 }
 
 func TestADocumentLargerThanTheLimitIsNotLookedAt(t *testing.T) {
