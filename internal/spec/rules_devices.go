@@ -1,5 +1,8 @@
 package spec
 
+// virtioModels are virtio's own model, and those that fix a device to one of its PCI revisions.
+const virtioModels = "virtio virtio-transitional virtio-non-transitional"
+
 // deviceRules judges <devices> without disks and NICs.
 func deviceRules() map[string]rule {
 	m := map[string]rule{
@@ -30,7 +33,7 @@ func deviceRules() map[string]rule {
 		"devices/audio/@type":   values("none", "alsa coreaudio dbus file jack oss pipewire pulseaudio sdl spice"),
 		"devices/audio/@id":     number(1, 1<<31-1),
 		"devices/panic/@model":  values("isa", "pvpanic hyperv pseries s390"),
-		"devices/rng/@model":    values("virtio", "virtio-transitional virtio-non-transitional"),
+		"devices/rng/@model":    values(virtioModels, ""),
 		"*/driver/@iommu":       refuse("virtio's IOMMU mode is not implemented yet"),
 		"*/driver/@ats":         refuse("virtio's IOMMU mode is not implemented yet"),
 		"*/driver/@packed":      refuse("packed virtqueues are not implemented yet"),
@@ -44,7 +47,7 @@ func deviceRules() map[string]rule {
 		"devices/rng/backend/@model":            values("random builtin", "egd"),
 		"devices/watchdog/@model":               values("i6300esb ib700 itco", "diag288"),
 		"devices/watchdog/@action":              values("reset shutdown poweroff pause none inject-nmi", "dump"),
-		"devices/memballoon/@model":             values("virtio none", "virtio-transitional virtio-non-transitional xen"),
+		"devices/memballoon/@model":             values(virtioModels+" none", "xen"),
 		"devices/memballoon/@autodeflate":       onOff(),
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
@@ -65,7 +68,7 @@ func controllerRules() map[string]rule {
 		"devices/controller/target/@chassis":     place(255),
 		"devices/controller/target/@port":        place(255),
 		"devices/controller/target/@chassisNr":   place(255),
-		"devices/controller/target/@busNr":       place(254),
+		"devices/controller/target/@busNr":       refuse("it is for expander buses, which are not implemented yet"),
 		"devices/controller/target/@index":       refuse("it is for ppc64 guests"),
 		"devices/controller/target/@memReserve":  refuse("memory windows of a port cannot be chosen yet"),
 		"devices/controller/target/node":         refuse("guest NUMA cells are not implemented yet"),
@@ -118,6 +121,7 @@ func displayRules() map[string]rule {
 		"devices/graphics/@autoport":       yesNo(),
 		"devices/graphics/@sharePolicy":    values("allow-exclusive force-shared ignore", ""),
 		"devices/graphics/@connected":      refuse("the fate of connections at a new password cannot be chosen yet"),
+		"devices/graphics/@passwdValidTo":  refuse("a password cannot end at a time yet"),
 		"devices/graphics/@powerControl":   just("no", "display clients cannot switch guests off yet"),
 		"devices/graphics/audio":           refuse("sound over VNC is not implemented yet"),
 		"devices/graphics/listen/@type":    values("address none", "socket network"),

@@ -5,8 +5,20 @@ import (
 	"strings"
 )
 
+// maxDevices bounds what a document can cost: who sits where is found out by looking at all the others. PCI has room for
+// 8192 functions, and QEMU takes minutes long before.
+const maxDevices = 2048
+
+func (d *Devices) count() int {
+	return len(d.Disks) + len(d.Controllers) + len(d.Interfaces) + len(d.Serials) + len(d.Consoles) + len(d.Channels) +
+		len(d.Inputs) + len(d.Graphics) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics)
+}
+
 // validate checks the devices against each other. bootDev says that the document has <boot dev=>.
 func (d *Devices) validate(bootDev bool) error {
+	if n := d.count(); n > maxDevices {
+		return unsupported("devices", "a guest has at most %d devices, not %d", maxDevices, n)
+	}
 	if err := d.checkDisks(); err != nil {
 		return err
 	}
@@ -61,8 +73,8 @@ func (k *Disk) check() error {
 		return unsupported("devices/disk/target/@bus", "CD-ROM %s cannot be on bus virtio; use sata, scsi or ide", dev)
 	case k.Target.Tray != "" && k.Device != "cdrom" && k.Device != "floppy":
 		return invalid("devices/disk/target/@tray", "%s is neither a CD-ROM nor a floppy", dev)
-	case (k.Vendor != "" || k.Product != "") && bus != "scsi" && bus != "sata":
-		return invalid("devices/disk/vendor", "%s: vendor and product are for bus scsi", dev)
+	case (k.Vendor != "" || k.Product != "") && bus != "scsi" && (bus != "" || !strings.HasPrefix(dev, "sd")):
+		return unsupported("devices/disk/vendor", "%s: vendor and product are for bus scsi", dev)
 	case k.Device == "cdrom" && k.Driver != nil && k.Driver.CopyOnRead == "on":
 		return invalid("devices/disk/driver/@copy_on_read", "%s: a CD-ROM is read-only", dev)
 	}
@@ -109,15 +121,15 @@ func controllerModels(kind string) rule {
 	case "usb":
 		return values(usbModels, "qusb1 qusb2")
 	case "scsi":
-		return values("virtio-scsi lsilogic", "auto buslogic lsisas1068 vmpvscsi ibmvscsi lsisas1078 virtio-transitional "+
-			"virtio-non-transitional ncr53c90 dc390 am53c974")
+		return values("virtio-scsi lsilogic virtio-transitional virtio-non-transitional",
+			"auto buslogic lsisas1068 vmpvscsi ibmvscsi lsisas1078 ncr53c90 dc390 am53c974")
 	case "ide":
 		return values("piix3 piix4 ich6", "")
 	case "pci":
 		return values("pci-root pcie-root pci-bridge dmi-to-pci-bridge pcie-to-pci-bridge pcie-root-port "+
 			"pcie-switch-upstream-port pcie-switch-downstream-port", "pci-expander-bus pcie-expander-bus")
 	case "virtio-serial":
-		return values("virtio", "virtio-transitional virtio-non-transitional")
+		return values(virtioModels, "")
 	}
 	return refuse("a controller of this type has no models")
 }
@@ -176,6 +188,8 @@ func (n *Interface) check() error {
 		return unsupported(at+"source/@portgroup", "port groups are not implemented yet")
 	case n.Type == "bridge" && !linkName(src.Bridge):
 		return invalid(at+"source/@bridge", "%q is no name of a link (1 to 15 characters, no '/', no white space)", src.Bridge)
+	case n.Target != nil && strings.Contains(n.Target.Dev, "%"): // the kernel would replace a %d by itself
+		return unsupported(at+"target/@dev", "%q is a pattern, and names are not made from one; leave it out", n.Target.Dev)
 	case n.Target != nil && n.Target.Dev != "" && !linkName(n.Target.Dev):
 		return invalid(at+"target/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", n.Target.Dev)
 	}
