@@ -50,7 +50,10 @@ func (c *completer) serials() error {
 	mirror := c.dev.Serials[0]
 	mirror.Target = &spec.ChardevTarget{Type: "serial", Port: c.dev.Serials[0].Target.Port}
 	mirror.Address, mirror.Log, mirror.Alias = nil, nil, nil
+	mirror.Extra = spec.Extra{} // what is said of the port is not said of the console
 	if len(c.dev.Consoles) > 0 && c.dev.Consoles[0].Target.Type == "serial" {
+		was := c.dev.Consoles[0]
+		mirror.Extra, mirror.Target.Extra = was.Extra, was.Target.Extra
 		c.dev.Consoles[0] = mirror
 		return nil
 	}

@@ -145,6 +145,52 @@ func TestCompleteOfACompleteDocumentMovesNothing(t *testing.T) {
 	})
 }
 
+// What libvirt takes is not refused before it is completed.
+func TestADocumentThatCanBeCompletedIsValid(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"define", "only", "live"} {
+		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
+			for name, doc := range files {
+				if !strings.HasSuffix(name, ".xml") {
+					continue
+				}
+				if err := parse(t, doc).Validate(); err != nil && !refusedOnPurpose(err) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// refusedOnPurpose reports whether an error is one of those in testdata/README.md's table of differences.
+func refusedOnPurpose(err error) bool {
+	var uns *spec.UnsupportedError
+	var inv *spec.InvalidError
+	return errors.As(err, &uns) && uns.Element == "devices/console/source/@mode" || errors.As(err, &inv) && inv.Element == "currentMemory"
+}
+
+func TestNICsOfOneMACHaveAPlaceEach(t *testing.T) {
+	t.Parallel()
+	nic := "<interface type='user'><mac address='52:54:00:00:00:01'/></interface>"
+	for _, machine := range []string{"pc", "q35"} {
+		d := parse(t, document(machine, "", nic+nic+nic))
+		if err := Complete(d, pcHost()); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for i, n := range d.Devices.Interfaces {
+			if n.Address == nil {
+				t.Fatalf("%s: NIC %d has no address", machine, i)
+			}
+			at := n.Address.Bus + n.Address.Slot + n.Address.Function
+			if seen[at] {
+				t.Errorf("%s: two NICs at %s", machine, at)
+			}
+			seen[at] = true
+		}
+	}
+}
+
 // Each document of testdata/refuse is refused with a message that names the devices in question. libvirt.txt is what
 // libvirt 9.0 says.
 func TestCompleteRefusesWhatHasNoPlace(t *testing.T) {

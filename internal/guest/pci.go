@@ -19,6 +19,14 @@ func (p place) address() *spec.Address {
 	}
 }
 
+// moved is the place that a device was given, with what nobody knows of the address it had.
+func moved(had, to *spec.Address) *spec.Address {
+	if had != nil {
+		to.Extra = had.Extra
+	}
+	return to
+}
+
 // plug says what a device needs of a slot, or what a slot takes.
 type plug uint
 

@@ -76,21 +76,22 @@ func (c *completer) assign(trial bool) (*topology, error) {
 		}
 		if !trial {
 			multi := (*dev.addr).MultiFunction
-			a := p.address()
-			a.MultiFunction, a.Extra = multi, (*dev.addr).Extra
-			*dev.addr = a
+			*dev.addr = moved(*dev.addr, p.address())
+			(*dev.addr).MultiFunction = multi
 		}
 	}
+	given := map[**spec.Address]bool{} // by what is the device's own: names are for people, and two NICs may have one MAC
 	put := func(dev pciDevice, p place) {
+		given[dev.addr] = true
 		if !trial {
-			*dev.addr = p.address()
+			*dev.addr = moved(*dev.addr, p.address())
 		}
 	}
 	if err := c.chipset(t, devices, put); err != nil {
 		return nil, err
 	}
 	for _, dev := range devices {
-		if _, ok, _ := readPlace(*dev.addr, dev.who); ok || t.holds(dev.who) {
+		if _, ok, _ := readPlace(*dev.addr, dev.who); ok || given[dev.addr] {
 			continue
 		}
 		p, err := t.place(dev, c)
@@ -125,20 +126,6 @@ func (t *topology) place(dev pciDevice, c *completer) (place, error) {
 		}
 	}
 	return t.next(dev.needs, dev.function, dev.who)
-}
-
-// holds reports whether a device has been given a place already in this pass.
-func (t *topology) holds(who string) bool {
-	for _, b := range t.buses {
-		for n := range b.slots {
-			for _, owner := range b.slots[n].owner {
-				if owner == who {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // multifunction marks function 0 of a slot that holds more: without the mark a guest looks no further.

@@ -64,7 +64,7 @@ func (c *completer) usbAddresses() error {
 		if err != nil {
 			return err
 		}
-		*u.addr = a
+		*u.addr = moved(*u.addr, a)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (c *completer) virtioSerialAddresses() error {
 			return invalid("channel", "%s and %s have the same address (controller %d, port %d)", other, channelName(n, i), p.controller, p.port)
 		}
 		taken[p] = channelName(n, i)
-		n.Address = serialAddress(p)
+		n.Address = moved(n.Address, serialAddress(p))
 	}
 	for i := range c.dev.Channels {
 		n := &c.dev.Channels[i]
@@ -82,7 +82,7 @@ func (c *completer) virtioSerialAddresses() error {
 		}
 		p := c.freeSerialPort(taken, n)
 		taken[p] = channelName(n, i)
-		n.Address = serialAddress(p)
+		n.Address = moved(n.Address, serialAddress(p))
 	}
 	return nil
 }
