@@ -15,7 +15,8 @@ type image struct {
 }
 
 // chain makes the block nodes of a disk, the lowest layer first, and returns the name of the top one; empty for a drive
-// without a medium. A layer's backing is what the document declares or null: QEMU never follows what an image names.
+// without a medium, or whose tray is open. A layer's backing is what the document declares or null: QEMU never follows
+// what an image names.
 func (c *compiler) chain(k *spec.Disk) (string, error) {
 	layers, err := layersOf(k)
 	if err != nil || len(layers) == 0 {
@@ -46,7 +47,7 @@ func (c *compiler) chain(k *spec.Disk) (string, error) {
 
 func layersOf(k *spec.Disk) ([]image, error) {
 	path := sourcePath(k.Type, k.Source)
-	if path == "" {
+	if path == "" || k.Target.Tray == "open" {
 		return nil, nil
 	}
 	readOnly := k.ReadOnly != nil || k.Device == "cdrom"

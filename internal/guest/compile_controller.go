@@ -41,7 +41,12 @@ func (c *compiler) controller(k *spec.Controller) qemu.Props {
 		if !virtioSCSI(k.Model) {
 			return device("lsi", k.Alias.Name)
 		}
-		return device(c.virtio("virtio-scsi", k.Model), k.Alias.Name)
+		p := device(c.virtio("virtio-scsi", k.Model), k.Alias.Name)
+		if n, set := k.Driver.Attr("queues"); set {
+			q, _ := number(n) // a rule has judged it
+			p = p.With("num_queues", q)
+		}
+		return p
 	case "sata":
 		if k.Index == "0" && c.fam.sata {
 			return nil

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"strconv"
+	"strings"
 
 	"taproom/internal/qemu"
 	"taproom/internal/spec"
@@ -91,7 +92,7 @@ func (c *compiler) scsiDrive(k *spec.Disk, suffix string, n [4]int) qemu.Props {
 
 func (c *compiler) diskProperties(p qemu.Props, k *spec.Disk) (qemu.Props, error) {
 	if k.WWN != "" {
-		n, err := strconv.ParseUint(k.WWN, 16, 64)
+		n, err := strconv.ParseUint(strings.TrimPrefix(k.WWN, "0x"), 16, 64)
 		if err != nil {
 			return nil, invalid("disk/wwn", "%s: %q is no 64-bit hexadecimal number", diskName(k), k.WWN)
 		}

@@ -95,6 +95,45 @@ func TestCompileRefusesWhatQEMUCannotDo(t *testing.T) {
 	}
 }
 
+func TestCompleteRefusesWhatWouldBeLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ machine, outside, devices, want string }{
+		{
+			"q35", "<clock><timer name='rtc' tickpolicy='merge'/></clock>", "",
+			`clock/timer is not supported: rtc: tickpolicy="merge" is not possible; use delay or catchup`,
+		},
+		{
+			"q35", "<clock><timer name='hpet' tickpolicy='catchup'/></clock>", "",
+			`clock/timer is not supported: hpet: tickpolicy="catchup" is not possible; use delay`,
+		},
+		{
+			"microvm", "", "<memballoon model='virtio-transitional'/>",
+			`memballoon is not supported: model="virtio-transitional" is not implemented; use virtio or none`,
+		},
+		{
+			"microvm", "", "<controller type='virtio-serial' model='virtio-non-transitional'/>",
+			"controller is not supported: controller virtio-serial 0: machine microvm has no PCI bus",
+		},
+		{
+			"q35", "", "<controller type='scsi' model='lsilogic'><driver queues='2'/></controller>",
+			"controller/driver is not supported: controller scsi 0: queues are for virtio-scsi",
+		},
+		{
+			"q35", "", "<controller type='virtio-serial'><driver queues='2'/></controller>",
+			"controller/driver is not supported: controller virtio-serial 0: queues are for virtio-scsi",
+		},
+		{
+			"q35", "", "<disk type='file'><driver queues='2'/><source file='/a'/><target dev='sda' bus='sata'/></disk>",
+			"disk/driver is not supported: disk sda: queues are for bus='virtio'",
+		},
+	} {
+		err := Complete(parse(t, document(c.machine, c.outside, c.devices)), pcHost())
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s%s:\n got %v\nwant %s", c.outside, c.devices, err, c.want)
+		}
+	}
+}
+
 func TestCompileRefusesADocumentThatWasNotCompleted(t *testing.T) {
 	t.Parallel()
 	_, err := Compile(parse(t, document("q35", "", "")), Runtime{Accel: "tcg"})

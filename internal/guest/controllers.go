@@ -75,8 +75,14 @@ func (c *completer) freeIndex(i int) int {
 			}
 		}
 	}
+	used := map[string]bool{}
+	for j := range c.dev.Controllers {
+		if o := &c.dev.Controllers[j]; o.Type == k.Type {
+			used[o.Index] = true
+		}
+	}
 	n := 0
-	for c.controller(k.Type, n) != nil {
+	for used[strconv.Itoa(n)] {
 		n++
 	}
 	return n
@@ -148,11 +154,14 @@ func (c *completer) checkController(k *spec.Controller) error {
 	if !slices.Contains(models, k.Model) {
 		return unsupported("controller", "%s: model=%q is not implemented; use %s", controllerName(k), k.Model, strings.Join(trimEmpty(models), ", "))
 	}
-	if !c.fam.pci() && k.Type != "virtio-serial" && (k.Type != "usb" || k.Model != "none") {
+	if !c.fam.pci() && (k.Type != "virtio-serial" || !c.virtioModel(def(k.Model, "virtio"))) && (k.Type != "usb" || k.Model != "none") {
 		return unsupported("controller", "%s: machine %s has no PCI bus", controllerName(k), c.d.OS.Type.Machine)
 	}
 	if k.Type == "pci" && (k.Index == "0") != (k.Model == c.fam.root) {
 		return invalid("controller", "%s: PCI bus 0 of machine %s is a %s and no other is, not model=%q", controllerName(k), c.d.OS.Type.Machine, c.fam.root, k.Model)
+	}
+	if _, set := k.Driver.Attr("queues"); set && !(k.Type == "scsi" && virtioSCSI(k.Model)) {
+		return unsupported("controller/driver", "%s: queues are for virtio-scsi", controllerName(k))
 	}
 	if k.Type == "ide" && !(c.fam.ide && k.Index == "0") {
 		return unsupported("controller", "%s: machine %s has %s", controllerName(k), c.d.OS.Type.Machine,

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -211,6 +212,25 @@ func (c *completer) clock() error {
 	c.d.Clock.Offset = def(c.d.Clock.Offset, "utc")
 	if c.d.Clock.Offset == "variable" {
 		c.d.Clock.Adjustment, c.d.Clock.Basis = def(c.d.Clock.Adjustment, "0"), def(c.d.Clock.Basis, "utc")
+	}
+	for _, t := range c.d.Clock.Timers {
+		can := tickPolicies(t.Name)
+		if t.TickPolicy != "" && can != nil && !slices.Contains(can, t.TickPolicy) {
+			return unsupported("clock/timer", "%s: tickpolicy=%q is not possible; use %s", t.Name, t.TickPolicy, strings.Join(can, " or "))
+		}
+	}
+	return nil
+}
+
+// tickPolicies is what QEMU can do about ticks of a timer that the guest missed; nil for a timer that has none to miss.
+func tickPolicies(timer string) []string {
+	switch timer {
+	case "rtc":
+		return []string{"delay", "catchup"}
+	case "pit":
+		return []string{"delay", "catchup", "discard"}
+	case "hpet":
+		return []string{"delay"}
 	}
 	return nil
 }

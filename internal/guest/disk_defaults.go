@@ -92,7 +92,7 @@ func (c *completer) disk(k *spec.Disk) error {
 		if !removable {
 			return invalid("disk", "%s: has no source", diskName(k))
 		}
-		if k.Source != nil && k.Source.StartupPolicy == "" && k.Source.Index == "" {
+		if s := k.Source; s != nil && s.StartupPolicy == "" && s.Index == "" && len(s.Attrs)+len(s.Elements) == 0 {
 			k.Source = nil
 		}
 	}
@@ -144,6 +144,9 @@ func (c *completer) diskBus(k *spec.Disk) error {
 	}
 	if k.Device == "cdrom" && bus == "virtio" {
 		return unsupported("disk", "%s: a cdrom does not go on bus='virtio'; use sata, scsi, ide or usb", diskName(k))
+	}
+	if k.Driver.Queues != "" && bus != "virtio" {
+		return unsupported("disk/driver", "%s: queues are for bus='virtio'", diskName(k))
 	}
 	switch bus {
 	case "virtio":

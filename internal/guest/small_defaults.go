@@ -11,14 +11,14 @@ func (c *completer) smallDevices() error {
 	if c.dev.MemBalloon == nil {
 		c.dev.MemBalloon = &spec.MemBalloon{Model: "virtio"}
 	}
-	if b := c.dev.MemBalloon; !virtioModel(b.Model) && b.Model != "none" {
+	if b := c.dev.MemBalloon; !c.virtioModel(b.Model) && b.Model != "none" {
 		return unsupported("memballoon", "model=%q is not implemented; use virtio or none", b.Model)
 	}
 	for i := range c.dev.RNGs {
 		r := &c.dev.RNGs[i]
 		r.Model = def(r.Model, "virtio")
 		r.Backend.Path = strings.TrimSpace(r.Backend.Path)
-		if !virtioModel(r.Model) {
+		if !c.virtioModel(r.Model) {
 			return unsupported("rng", "model=%q is not implemented; use virtio", r.Model)
 		}
 		switch r.Backend.Model {
@@ -58,7 +58,7 @@ func (c *completer) watchdogModel(w *spec.Watchdog) error {
 	return unsupported("watchdog", "model=%q is not possible on machine %s", w.Model, c.d.OS.Type.Machine)
 }
 
-// virtioModel reports whether a model is one of virtio's: plain, or fixed to one of its PCI revisions.
-func virtioModel(m string) bool {
-	return m == "virtio" || m == "virtio-transitional" || m == "virtio-non-transitional"
+// virtioModel reports whether a model is one of virtio's: plain, or fixed to one of its PCI revisions where there is PCI.
+func (c *completer) virtioModel(m string) bool {
+	return m == "virtio" || c.fam.pci() && (m == "virtio-transitional" || m == "virtio-non-transitional")
 }
