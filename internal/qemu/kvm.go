@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -43,11 +44,16 @@ var errKVMStuck = errors.New("the trial guest did not finish")
 
 // ProbeKVM finds out whether KVM is of use by using it: the device, a machine, a CPU, a few instructions. That is not
 // enough, because some hosts offer a /dev/kvm without hardware behind it, on which guests crawl: so the processor must
-// also say that it virtualises (vmx or svm). It changes nothing and leaves nothing.
+// also say that it virtualises (vmx or svm). And a guest's user must be able to open it. It changes nothing and leaves
+// nothing.
 func ProbeKVM(ctx context.Context, k *host.Kernel) KVM {
 	k.Step("kvm probe")
 	b, err := k.ReadFile("/proc/cpuinfo")
-	return probeKVM(ctx, newKVMDevice(), virtualisation(string(b)), err)
+	var access error
+	if os.Geteuid() == 0 { // anybody else has opened it as the guests will
+		_, access = deviceGroups(k, kvmPath)
+	}
+	return probeKVM(ctx, newKVMDevice(), virtualisation(string(b)), err, access)
 }
 
 // virtualisation returns which of vmx and svm a /proc/cpuinfo shows.
@@ -67,7 +73,7 @@ func virtualisation(cpuinfo string) []string {
 	return found
 }
 
-func probeKVM(ctx context.Context, d kvmDevice, flags []string, flagsErr error) KVM {
+func probeKVM(ctx context.Context, d kvmDevice, flags []string, flagsErr, access error) KVM {
 	var r KVM
 	note := func(format string, args ...any) { r.Evidence = append(r.Evidence, fmt.Sprintf(format, args...)) }
 	if err := d.Open(); err != nil {
@@ -94,6 +100,9 @@ func probeKVM(ctx context.Context, d kvmDevice, flags []string, flagsErr error) 
 		note("/proc/cpuinfo shows neither vmx nor svm")
 		r.Reason = fmt.Sprintf("/dev/kvm %s, but the processor shows neither vmx nor svm: guests would run at a crawl; use type='qemu', "+
 			"or turn on (nested) virtualisation below this host", reached)
+	case access != nil:
+		note("%v", access)
+		r.Reason = fmt.Sprintf("/dev/kvm %s, but %v; use type='qemu' otherwise", reached, access)
 	default:
 		note("/proc/cpuinfo shows %s", strings.Join(flags, " and "))
 		r.Usable = true

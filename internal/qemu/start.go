@@ -154,7 +154,10 @@ func (st *starting) fork() (*host.Process, error) {
 		files = append(files, f)
 	}
 	next := firstFD + len(files)
-	spec := st.launchSpec(next+1, len(files))
+	spec, err := st.launchSpec(next+1, len(files))
+	if err != nil {
+		return nil, fmt.Errorf("start guest %q: %w", st.spec.Config.Name, err)
+	}
 	files = append(files, nil, st.files["status write"])
 	if f := st.files["pid"]; f != nil {
 		spec.PIDFile = next + 2
@@ -179,7 +182,7 @@ func (st *starting) fork() (*host.Process, error) {
 	return child, nil
 }
 
-func (st *starting) launchSpec(status, keep int) launch.Spec {
+func (st *starting) launchSpec(status, keep int) (launch.Spec, error) {
 	s := st.spec
 	l := launch.Spec{
 		Path: s.Config.Binary, Args: append([]string{s.Config.Binary}, st.argv...),
@@ -191,7 +194,13 @@ func (st *starting) launchSpec(status, keep int) launch.Spec {
 	if !s.NoLandlock {
 		l.Landlock = ruleset(s.Config, func(path string) bool { _, err := os.Stat(path); return err == nil })
 	}
-	return l
+	if s.Config.Accel.Head == "kvm" && os.Geteuid() == 0 {
+		var err error
+		if l.Groups, err = deviceGroups(st.k, kvmPath); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
 }
 
 // memoryFile returns an anonymous file with content, positioned at its start. Unlike a pipe it takes any length.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,18 @@ func TestProgramInheritsOnlyWhatWasKeptAndWhoItShouldBe(t *testing.T) {
 	}
 }
 
+func TestTheProgramHasTheGroupsItWasGivenAndNoOther(t *testing.T) {
+	t.Parallel()
+	for _, groups := range [][]uint32{nil, {105}, {1 << 31, 105}} {
+		s := shell("awk '/^Groups/ {$1 = \"\"; print}' /proc/self/status")
+		s.Groups = groups
+		got := run(t, s)
+		if want := strings.Trim(fmt.Sprint(slices.Sorted(slices.Values(groups))), "[]"); strings.TrimSpace(got.output) != want || got.code != 0 {
+			t.Errorf("exit %d, groups %q, want %q, reports %+v", got.code, got.output, want, got.reports)
+		}
+	}
+}
+
 func TestAUserOfTheUpperHalfOfTheNumbersIsOneLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	s := shell("id -u; id -g")
@@ -167,6 +180,9 @@ func TestFailuresAreReportedWithTheirStage(t *testing.T) {
 	}{
 		{"user root", func(s *Spec) { s.UID = 0 }, []Report{{Stage: StageSpec, Failure: "refused to run it as root: it needs a user and a group of its own"}}},
 		{"group root", func(s *Spec) { s.GID = 0 }, []Report{{Stage: StageSpec, Failure: "refused to run it as root: it needs a user and a group of its own"}}},
+		{"root's group beside its own", func(s *Spec) { s.Groups = []uint32{105, 0} }, []Report{
+			{Stage: StageSpec, Failure: "refused to run it as root: it needs a user and a group of its own"},
+		}},
 		{"nothing to run", func(s *Spec) { s.Path = "" }, []Report{{Stage: StageSpec, Failure: "nothing to execute"}}},
 		{"missing program", func(s *Spec) { s.Path = "/none" }, []Report{
 			{NoLandlock: "not asked for"},

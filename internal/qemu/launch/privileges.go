@@ -3,19 +3,21 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// dropPrivileges gives up users, groups and capabilities of the calling thread for good. Raw system calls, because those
-// of package syscall change every thread of the process, and only this one will be left.
-func dropPrivileges(uid, gid uint32) error {
+// dropPrivileges gives up users, groups and capabilities of the calling thread for good, and keeps of groups those named.
+// Raw system calls, because those of package syscall change every thread of the process, and only this one will be left.
+func dropPrivileges(uid, gid uint32, groups []uint32) error {
 	if unix.Geteuid() == 0 {
 		if err := dropBounding(); err != nil {
 			return err
 		}
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
-			return fmt.Errorf("drop supplementary groups: %w", errno)
+		if err := setGroups(groups); err != nil {
+			return err
 		}
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid)); errno != 0 {
 			return fmt.Errorf("become group %d: %w", gid, errno)
@@ -36,6 +38,23 @@ func dropPrivileges(uid, gid uint32) error {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	return verify(uid, gid)
+}
+
+// setGroups sets the supplementary groups and looks at the result.
+func setGroups(groups []uint32) error {
+	want := slices.Sorted(slices.Values(groups))  // as the kernel keeps them
+	list := append(want[:len(want):len(want)], 0) // never empty, so that it has an address
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&list[0])), 0); errno != 0 {
+		return fmt.Errorf("set the supplementary groups to %d: %w", groups, errno)
+	}
+	got, err := unix.Getgroups()
+	if err != nil {
+		return fmt.Errorf("read the supplementary groups: %w", err)
+	}
+	if !slices.EqualFunc(got, want, func(a int, b uint32) bool { return uint32(a) == b }) {
+		return fmt.Errorf("has the supplementary groups %d, not %d", got, groups)
+	}
+	return nil
 }
 
 // dropBounding empties the bounding set. The kernel answers EINVAL behind its last capability.

@@ -16,7 +16,8 @@ type Spec struct {
 	Args []string // argv, with argv[0]
 	Env  []string // the whole environment
 
-	UID, GID uint32 // never 0
+	UID, GID uint32   // never 0
+	Groups   []uint32 // supplementary groups, never 0: what opens a device such as /dev/kvm
 	Umask    int
 	Limits   []Limit
 	OOMScore *int // oom_score_adj; nil leaves it
