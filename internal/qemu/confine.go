@@ -51,14 +51,17 @@ func ruleset(c *Config, exists func(string) bool) *host.Landlock {
 		ScopeAbstract: true,
 		ScopeSignals:  true,
 	}
-	l.ReadExec = append(l.ReadExec, filepath.Dir(c.Binary))
+	l.ReadExec = append(l.ReadExec, some(exists, c.Binary)...)
+	if dir := filepath.Dir(c.Binary); filepath.Dir(dir) != "/" { // not / itself, /root, /home or /tmp with all below
+		l.ReadExec = append(l.ReadExec, some(exists, dir)...)
+	}
 	for _, dir := range append(libraryDirs(c.Env), c.Firmware...) {
 		l.ReadExec = append(l.ReadExec, some(exists, dir)...)
 	}
 	l.ReadOnly = append(l.ReadOnly, c.ReadOnly...)
 	l.ReadWrite = append(l.ReadWrite, c.ReadWrite...)
 	if c.Accel.Head == "kvm" {
-		l.ReadWrite = append(l.ReadWrite, some(exists, "/dev/kvm")...)
+		l.ReadWrite = append(l.ReadWrite, some(exists, kvmPath)...)
 	}
 	return l
 }

@@ -19,18 +19,33 @@ import (
 
 func TestRulesetNamesOnlyWhatExistsAndWhatTheConfigAsksFor(t *testing.T) {
 	t.Parallel()
-	there := []string{"/usr", "/lib", "/dev/pts", "/opt/lib", "/opt/fw", "/dev/kvm"}
+	there := []string{"/usr", "/lib", "/dev/pts", "/opt/bin", "/opt/bin/qemu", "/opt/lib", "/opt/fw", kvmPath}
 	exists := func(p string) bool { return slices.Contains(there, p) }
 	c := &Config{
 		Binary: "/opt/bin/qemu", Env: []string{"LD_LIBRARY_PATH=/opt/lib:/none", "X=/usr"}, Firmware: []string{"/opt/fw"},
 		ReadOnly: []string{"/boot/k"}, ReadWrite: []string{"/d"}, BindTCP: []uint16{5900}, Accel: Option{Head: "kvm"},
 	}
 	want := &host.Landlock{
-		ReadExec: []string{"/usr", "/lib", "/opt/bin", "/opt/lib", "/opt/fw"}, ReadOnly: []string{"/boot/k"},
-		ReadWrite: []string{"/dev/pts", "/d", "/dev/kvm"}, BindTCP: []uint16{5900}, ScopeAbstract: true, ScopeSignals: true,
+		ReadExec: []string{"/usr", "/lib", "/opt/bin/qemu", "/opt/bin", "/opt/lib", "/opt/fw"}, ReadOnly: []string{"/boot/k"},
+		ReadWrite: []string{"/dev/pts", "/d", kvmPath}, BindTCP: []uint16{5900}, ScopeAbstract: true, ScopeSignals: true,
 	}
 	if d := cmp.Diff(want, ruleset(c, exists)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What lies beside an emulator in / or in somebody's home is not its own.
+func TestAnEmulatorOpensNoFolderOfTheRootToItself(t *testing.T) {
+	t.Parallel()
+	for binary, want := range map[string][]string{
+		"/qemu":          {"/qemu"},
+		"/root/qemu":     {"/root/qemu"},
+		"/opt/q/bin/sys": {"/opt/q/bin/sys", "/opt/q/bin"},
+	} {
+		below := func(path string) bool { return path == binary || path == filepath.Dir(binary) }
+		if d := cmp.Diff(want, ruleset(&Config{Binary: binary}, below).ReadExec); d != "" {
+			t.Errorf("%s (-want +got):\n%s", binary, d)
+		}
 	}
 }
 

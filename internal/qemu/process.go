@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -141,5 +142,16 @@ func logTail(k *host.Kernel, path string, from int64) string {
 	if cut { // begins inside a line
 		_, s, _ = strings.Cut(s, "\n")
 	}
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
+	return oneLine(s)
+}
+
+// oneLine is what a program wrote, fit for a message: a QEMU that was taken over must not write on somebody's terminal.
+func oneLine(s string) string {
+	s = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(s, "?")), "\n", "; ")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }
