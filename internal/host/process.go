@@ -82,7 +82,13 @@ func (k *Kernel) Start(s ProcessSpec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
-	return k.adopt(pid, pidfd)
+	p, err := k.adopt(pid, pidfd)
+	if err != nil { // it runs, and nobody would know of it; it is not reaped yet, so its number is its own
+		_ = unix.Kill(pid, unix.SIGKILL)
+		_, werr := ignoringEINTR(func() (int, error) { return unix.Wait4(pid, nil, 0, nil) })
+		return nil, errors.Join(fmt.Errorf("start %s: %w", s.Path, err), werr)
+	}
+	return p, nil
 }
 
 // rawFD returns f's descriptor and, unlike f.Fd, leaves it in the poller.

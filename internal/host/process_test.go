@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +71,38 @@ func TestNoDescriptorIsInheritedUnnamed(t *testing.T) {
 	}
 	_, err = p.Wait(t.Context())
 	must(t, err)
+}
+
+// outOfDescriptors makes the test below play a daemon whose descriptors are used up in the middle of a start.
+const outOfDescriptors = "TAPROOM_TEST_OUT_OF_DESCRIPTORS"
+
+func TestAProcessThatCannotBeWatchedIsNotLeftRunning(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(outOfDescriptors) == "" { // a process of its own: the limit is everybody's in it, and so are its children
+		self, err := os.Executable()
+		must(t, err)
+		c := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+		c.Env = append(os.Environ(), outOfDescriptors+"=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	var was unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	k := host.New(host.Options{Hook: func(call string) {
+		if call == "process stat" {
+			must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}))
+		}
+	}})
+	_, err := k.Start(host.ProcessSpec{Path: "/bin/sleep", Args: []string{"sleep", "600"}})
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+	if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "start /bin/sleep") {
+		t.Errorf("start: %v, want EMFILE", err)
+	}
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); !errors.Is(err, unix.ECHILD) {
+		t.Errorf("a child is left (%d, %v)", pid, err)
+	}
 }
 
 func TestExitsAreToldApart(t *testing.T) {
