@@ -1,0 +1,168 @@
+package dns
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"taproom/internal/network/lease"
+)
+
+// Dialer opens sockets to servers upstream. They are connected, so that the kernel drops what others send to them, and
+// have a port that nobody can guess.
+type Dialer interface {
+	DialUDP(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	DialTCP(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+}
+
+// Limits bound what networks can use. A zero field is replaced by its default.
+type Limits struct {
+	CacheBytes int           // of all networks; 4 MB
+	Total      time.Duration // from a question to SERVFAIL; 4.5 s, since clients wait for 5
+	Queries    Quota         // being asked upstream; 64 per network, 512 and 1,024 in all
+	Waiting    int           // clients that wait for them, per network; 256
+	Streams    Quota         // TCP connections to upstream; 4 per network, 64 and 128
+	Clients    Quota         // TCP connections of clients; 32 per network, 256 and 512
+	PerClient  int           // TCP connections of one address; 8
+	Idle       time.Duration // until a silent TCP connection is closed; 10 s
+	Unsent     int           // bytes of replies that wait for clients to read them, per network; 256 KB
+}
+
+// Shared is what the networks of a process have in common.
+type Shared struct {
+	limits  Limits
+	dialer  Dialer
+	now     func() int64
+	random  io.Reader
+	cache   *cache
+	queries *gate
+	streams *gate
+	clients *gate
+	times   *times
+	scratch sync.Pool // *scratch
+	buffers sync.Pool // *[receiveLen]byte
+
+	mu        sync.RWMutex
+	upstreams []netip.AddrPort
+	own       map[netip.Addr]bool
+}
+
+// Options are what a Shared is made of.
+type Options struct {
+	Limits Limits
+	Dialer Dialer      // nil: sockets of this process
+	Clock  lease.Clock // for how old remembered answers are
+	Random io.Reader   // nil: the kernel's. Ids and case of questions upstream are read from it, concurrently
+}
+
+// NewShared makes what the networks of one process share.
+func NewShared(o Options) *Shared {
+	l := o.Limits.withDefaults()
+	s := &Shared{
+		limits:  l,
+		dialer:  o.Dialer,
+		now:     o.Clock.Steady,
+		random:  o.Random,
+		cache:   newCache(l.CacheBytes),
+		queries: newGate(l.Queries),
+		streams: newGate(l.Streams),
+		clients: newGate(l.Clients),
+		times:   newTimes(),
+	}
+	if s.dialer == nil {
+		s.dialer = kernelDialer{}
+	}
+	if s.random == nil {
+		s.random = rand.Reader
+	}
+	s.scratch.New = func() any { return new(scratch) }
+	s.buffers.New = func() any { return new([receiveLen]byte) }
+	return s
+}
+
+func (l Limits) withDefaults() Limits {
+	fill := func(n *int, d int) {
+		if *n == 0 {
+			*n = d
+		}
+	}
+	fill(&l.CacheBytes, 4<<20)
+	fill(&l.Waiting, 256)
+	fill(&l.PerClient, 8)
+	fill(&l.Unsent, 256<<10)
+	for q, d := range map[*Quota]Quota{
+		&l.Queries: {Each: 64, Soft: 512, Hard: 1024, Reserve: 8},
+		&l.Streams: {Each: 4, Soft: 64, Hard: 128, Reserve: 1},
+		&l.Clients: {Each: 32, Soft: 256, Hard: 512, Reserve: 2},
+	} {
+		if *q == (Quota{}) {
+			*q = d
+		}
+	}
+	if l.Total == 0 {
+		l.Total = 4500 * time.Millisecond
+	}
+	if l.Idle == 0 {
+		l.Idle = 10 * time.Second
+	}
+	return l
+}
+
+// SetUpstreams says which resolvers the host uses, in order. What was learnt from others is forgotten: a host that
+// joins or leaves a site hears other answers.
+func (s *Shared) SetUpstreams(list []netip.AddrPort) {
+	s.mu.Lock()
+	changed := !slices.Equal(s.upstreams, list)
+	s.upstreams = slices.Clone(list)
+	s.mu.Unlock()
+	if changed {
+		s.cache.flushAll()
+	}
+}
+
+// SetOwn says which addresses are those of this process's networks: no question is ever forwarded to them, for it would
+// come back.
+func (s *Shared) SetOwn(list []netip.Addr) {
+	own := make(map[netip.Addr]bool, len(list))
+	for _, a := range list {
+		own[a.Unmap().WithZone("")] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own = own
+}
+
+func (s *Shared) hosts() []netip.AddrPort {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.upstreams
+}
+
+// others returns who of a list is not one of our own.
+func (s *Shared) others(list []netip.AddrPort, mine []netip.Addr) []netip.AddrPort {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	isOwn := func(to netip.AddrPort) bool {
+		a := to.Addr().Unmap().WithZone("")
+		return s.own[a] || slices.Contains(mine, a)
+	}
+	if !slices.ContainsFunc(list, isOwn) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), isOwn)
+}
+
+type kernelDialer struct{}
+
+func (kernelDialer) DialUDP(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "udp", to.String())
+}
+
+func (kernelDialer) DialTCP(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", to.String())
+}
