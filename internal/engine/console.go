@@ -3,9 +3,6 @@ package engine
 import (
 	"context"
 	"io"
-	"os"
-
-	"golang.org/x/sys/unix"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -26,7 +23,7 @@ func (e *Engine) OpenConsole(ctx context.Context, uuid spec.UUID, device string,
 	if err != nil {
 		return nil, err
 	}
-	conn, err := e.openChardev(ctx, c)
+	conn, err := e.openChardev(ctx, c, run.rec.UID)
 	if err != nil {
 		return nil, virterr.New(virterr.OperationFailed, "cannot open the console of domain '%s': %w", d.label, err)
 	}
@@ -57,15 +54,15 @@ func consoleOf(d *domain, run *running, device string) (spec.Chardev, error) {
 	return spec.Chardev{}, virterr.New(virterr.InternalError, "cannot find console device '%s' of domain '%s'", device, d.label)
 }
 
-// openChardev opens the host's end of a character device.
-func (e *Engine) openChardev(ctx context.Context, c spec.Chardev) (io.ReadWriteCloser, error) {
+// openChardev opens the host's end of a character device of a QEMU that runs as uid.
+func (e *Engine) openChardev(ctx context.Context, c spec.Chardev, uid uint32) (io.ReadWriteCloser, error) {
 	path := ""
 	if c.Source != nil {
 		path = c.Source.Path
 	}
 	switch c.Type {
 	case "pty":
-		return e.k.OpenFile(path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+		return e.k.OpenTerminal(path, uid)
 	case "unix":
 		return e.k.DialUnix(ctx, path)
 	}

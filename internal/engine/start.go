@@ -319,8 +319,11 @@ func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
 	return nil
 }
 
-// terminal is the path in what QEMU calls a pty backend: "pty:/dev/pts/3".
-func terminal(filename string) (string, bool) { return strings.CutPrefix(filename, "pty:") }
+// terminal is the path in what QEMU calls a pty backend: "pty:/dev/pts/3". A QEMU that was taken over may say anything.
+func terminal(filename string) (string, bool) {
+	path, ok := strings.CutPrefix(filename, "pty:")
+	return path, ok && host.IsTerminal(path)
+}
 
 // startup is what the command line could not say, as commands for the monitor.
 func startup(s guest.Startup) []qmp.Command {
