@@ -130,6 +130,9 @@ func (s *Shared) receive(conn net.Conn, sent []byte, q *question, to netip.AddrP
 	got := buf[:n]
 	same, sameCase := matches(sent, got)
 	switch {
+	case sent[11] == 1 && n == headerLen && bytes.Equal(got[:2], sent[:2]) && got[2]&0x80 != 0 &&
+		int(got[3]&0xf) == dns.RcodeFormatError: // without the question, which it did not understand
+		return nil, &errServer{to, dns.RcodeFormatError}
 	case n == receiveLen || !same:
 		return nil, errForged
 	case !sameCase || got[2]&(flagTC>>8) != 0:

@@ -17,6 +17,8 @@ type Config struct {
 	SRV        []SRV       `json:"srv,omitempty"`
 	TXT        []TXT       `json:"txt,omitempty"`
 	CNAME      []CNAME     `json:"cname,omitempty"`
+	PTR        []PTR       `json:"ptr,omitempty"`
+	Wildcards  []Wildcard  `json:"wildcards,omitempty"`
 	Forwarders []Forwarder `json:"forwarders,omitempty"`
 
 	NoForwardPlain bool           `json:"no_forward_plain,omitempty"` // names of one label are not asked elsewhere
@@ -54,11 +56,25 @@ type CNAME struct {
 	Target string `json:"target"`
 }
 
+// PTR leads from a name to another one.
+type PTR struct {
+	Name   string `json:"name"`
+	Target string `json:"target"`
+}
+
+// Wildcard is the address of a name and of all names below it that are not known otherwise.
+type Wildcard struct {
+	Name string     `json:"name"`
+	IP   netip.Addr `json:"ip"`
+}
+
 // Forwarder says who is asked for the names in a domain, or for all. Several with the same domain are asked in order.
 // The zero Addr, with a domain: nobody, it is answered here alone.
 type Forwarder struct {
 	Domain string         `json:"domain,omitempty"`
 	Addr   netip.AddrPort `json:"addr,omitzero"`
+	// Resolvers, without an Addr: the host's resolvers, although there are forwarders for all other names.
+	Resolvers bool `json:"resolvers,omitempty"`
 }
 
 // FieldError says what is wrong with a Config.

@@ -270,7 +270,9 @@ func zoneScript(t testing.TB, lines ...string) script {
 			exists = true
 			if typ := r.Header().Rrtype; typ == q.Question[0].Qtype || typ == dns.TypeCNAME {
 				r = dns.Copy(r)
-				r.Header().Name = q.Question[0].Name
+				if len(m.Answer) == 0 {
+					r.Header().Name = q.Question[0].Name
+				}
 				m.Answer = append(m.Answer, r)
 				if typ == dns.TypeCNAME {
 					name = strings.ToLower(r.(*dns.CNAME).Target)
