@@ -21,6 +21,8 @@ const (
 	leftovers = 64
 	// maxLine bounds one message. The longest that QEMU 10.0 sends, query-qmp-schema's reply, has about 250 KB.
 	maxLine = 8 << 20
+	// maxEvent bounds an event, of which many may wait. QEMU's have some hundred bytes.
+	maxEvent = 64 << 10
 	// eventQueue is how many events may wait for their consumer. A guest can cause events at will, so there must be a
 	// bound; one that only watches lifecycle and devices stays far below it.
 	eventQueue = 1024
@@ -184,6 +186,9 @@ func (c *Client) dispatch(line []byte) error {
 	}
 	switch m.kind {
 	case kindEvent:
+		if len(line) > maxEvent {
+			return fmt.Errorf("%w (event of %d bytes, %d allowed)", ErrLineTooLong, len(line), maxEvent)
+		}
 		select {
 		case c.events <- m.event:
 			return nil

@@ -101,6 +101,20 @@ func TestRefusalIsTypedAndTheConnectionGoesOn(t *testing.T) {
 	}
 }
 
+// A thousand of them may wait for their consumer.
+func TestAnEventThatIsLongerThanAnyEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]error{maxEvent / 2: ErrPeerClosed, maxEvent: ErrLineTooLong} {
+		c := dial(t, func(p *peer) {
+			p.say(`{"timestamp": {"seconds": 1, "microseconds": 5}, "event": "STOP", "data": {"x": "%s"}}`, strings.Repeat("x", size))
+		})
+		<-c.Done()
+		if err := c.Err(); !errors.Is(err, want) {
+			t.Errorf("an event of more than %d bytes: %v, want %v", size, err, want)
+		}
+	}
+}
+
 func TestEventsComeInOrderWithTheirTime(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(p *peer) {
