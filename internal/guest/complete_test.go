@@ -169,6 +169,26 @@ func refusedOnPurpose(err error) bool {
 	return errors.As(err, &uns) && uns.Element == "devices/console/source/@mode" || errors.As(err, &inv) && inv.Element == "currentMemory"
 }
 
+// QEMU reads a number that begins with 0 as an octal one.
+func TestNumbersAreWrittenWithoutLeadingZeros(t *testing.T) {
+	t.Parallel()
+	d := parse(t, []byte("<domain type='qemu'><name>a</name><memory>32768</memory><vcpu current='08'>010</vcpu><os><type>hvm</type></os>"+
+		"<devices><disk><source file='/a'/><target dev='vda'/><boot order='010'/></disk></devices></domain>"))
+	if err := Complete(d, pcHost()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compile(d, testRuntime(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := lines(t, c.Config)
+	for _, want := range []string{"-smp 8,maxcpus=10,sockets=10,", `"bootindex":10`} {
+		if !strings.Contains(line, want) {
+			t.Errorf("no %s in\n%s", want, line)
+		}
+	}
+}
+
 func TestNICsOfOneMACHaveAPlaceEach(t *testing.T) {
 	t.Parallel()
 	nic := "<interface type='user'><mac address='52:54:00:00:00:01'/></interface>"

@@ -70,14 +70,16 @@ func (c *completer) vcpus(m Machine) error {
 	if err != nil || n == 0 {
 		return invalid("vcpu", "%q is no number of CPUs", v.Value)
 	}
-	if v.Current == v.Value {
-		v.Current = ""
-	}
+	v.Value = strconv.FormatUint(n, 10) // QEMU would read 010 as eight
 	if v.Current != "" {
-		cur, err := strconv.ParseUint(v.Current, 10, 16)
+		cur, err := strconv.ParseUint(strings.TrimSpace(v.Current), 10, 16)
 		if err != nil || cur == 0 || cur > n {
 			return invalid("vcpu", "current=%q must be between 1 and %d", v.Current, n)
 		}
+		v.Current = strconv.FormatUint(cur, 10)
+	}
+	if v.Current == v.Value {
+		v.Current = ""
 	}
 	if m.MaxCPUs > 0 && n > uint64(m.MaxCPUs) {
 		return unsupported("vcpu", "machine %s takes at most %d CPUs, not %d", m.Name, m.MaxCPUs, n)
@@ -169,9 +171,11 @@ func (c *completer) boot() error {
 		if b.boot == nil {
 			continue
 		}
-		if n, err := strconv.ParseUint(b.boot.Order, 10, 16); err != nil || n == 0 {
+		n, err := strconv.ParseUint(strings.TrimSpace(b.boot.Order), 10, 16)
+		if err != nil || n == 0 {
 			return invalid("boot", "order=%q of %s is no number from 1", b.boot.Order, b.who)
 		}
+		b.boot.Order = strconv.FormatUint(n, 10)
 		if other, taken := users[b.boot.Order]; taken {
 			return unsupported("boot", "order %s is used by %s and %s", b.boot.Order, other, b.who)
 		}
