@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,3 +276,7 @@ func (l *lab) wantLeases(lines string) {
 
 // archs is the option with a firmware's architecture.
 func archs(a ...iana.Arch) dhcpv6.Option { return dhcpv6.OptClientArchType(a...) }
+
+func contains(leases []lease.Lease, l lease.Lease) bool {
+	return slices.ContainsFunc(leases, func(o lease.Lease) bool { return o == l })
+}
