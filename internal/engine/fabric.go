@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"taproom/internal/engine/job"
 	"taproom/internal/host/nft"
-	"taproom/internal/network/dhcp"
 	"taproom/internal/network/firewall"
+	"taproom/internal/network/helper"
 	"taproom/internal/network/state"
+	"taproom/internal/version"
 )
 
 const (
@@ -42,9 +42,9 @@ func (e *Engine) openFabric(context.Context) error {
 		return err
 	}
 	e.dhcp = &dhcpService{
-		options: dhcp.HelperOptions{
+		options: helper.HelperOptions{
 			Kernel: e.k, Program: e.cfg.Vnet, Dir: e.paths.Helper(), LeaseDir: e.paths.Leases(),
-			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid),
+			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid), Build: version.Version,
 		},
 		lost: e.helperLost,
 		fail: func(err error) {
@@ -113,7 +113,7 @@ func planFor(ctx context.Context, env *state.Env, want state.State, scope state.
 // links go with the links.
 func (e *Engine) writeDown(plan state.Plan) {
 	for _, s := range plan {
-		if set, ok := s.(state.SetSysctl); ok && set.Old != set.Value && !strings.Contains(set.Path, "/conf/") {
+		if set, ok := s.(state.SetSysctl); ok && set.Old != set.Value && !set.OfOurs {
 			e.sysctls.put(e, set)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses lists a link's IPv4 and IPv6 addresses with their prefix lengths, sorted, without the link-local ones the
-// kernel makes. An interrupted dump gives what was seen and ErrPartial.
+// Addresses lists a link's IPv4 and IPv6 addresses with their prefix lengths, sorted, also those the kernel makes. An
+// interrupted dump gives what was seen and ErrPartial.
 func (k *Kernel) Addresses(index int) ([]netip.Prefix, error) {
 	all, err := k.addresses(index)
 	return all[index], err
@@ -42,7 +42,7 @@ func (k *Kernel) addresses(index int) (map[int][]netip.Prefix, error) {
 		if perr != nil {
 			return nil, perr
 		}
-		if p.IsValid() && !(p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()) {
+		if p.IsValid() {
 			out[index] = append(out[index], p)
 		}
 	}
@@ -83,6 +83,9 @@ func parseAddress(m []byte) (int, netip.Prefix, error) {
 
 // AddAddress gives a link an address; for IPv4 with the broadcast address of the prefix. One that is there already is
 // not an error.
+//
+// An IPv6 address is good at once: nobody is asked whether he has it. The question would take a second, and wait for a
+// carrier, which a bridge has not when all its ports are down; and the prefix is ours to give out.
 func (k *Kernel) AddAddress(index int, p netip.Prefix) error {
 	err := k.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, index, p)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -120,6 +123,9 @@ func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
 	data := []nl.NetlinkRequestData{h, nl.NewRtAttr(unix.IFA_LOCAL, b), nl.NewRtAttr(unix.IFA_ADDRESS, b)}
 	if family == unix.AF_INET && p.Bits() < 31 {
 		data = append(data, nl.NewRtAttr(unix.IFA_BROADCAST, lastAddress(p)))
+	}
+	if family == unix.AF_INET6 && kind == unix.RTM_NEWADDR {
+		data = append(data, nl.NewRtAttr(unix.IFA_FLAGS, nl.Uint32Attr(unix.IFA_F_NODAD)))
 	}
 	return c.do(kind, flags, data...)
 }

@@ -150,14 +150,18 @@ func TestEverySettingChangesOnItsOwn(t *testing.T) {
 	}
 }
 
-func TestAddressesAreListedSortedWithoutTheKernelsOwn(t *testing.T) {
+func TestAddressesAreListedSorted(t *testing.T) {
 	t.Parallel()
 	ns := hosttest.NewNS(t)
 	k := ns.Kernel()
 	bridge, err := k.CreateBridge(host.BridgeSpec{Name: "br0"})
 	must(t, err)
+	must(t, k.SetSysctl("net/ipv6/conf/br0/addr_gen_mode", "1")) // none of the kernel's own
 	must(t, k.SetUp(bridge, true))
-	want := []netip.Prefix{netip.MustParsePrefix("10.9.0.1/16"), netip.MustParsePrefix("192.168.7.1/24"), netip.MustParsePrefix("fd00::1/64")}
+	want := []netip.Prefix{
+		netip.MustParsePrefix("10.9.0.1/16"), netip.MustParsePrefix("192.168.7.1/24"),
+		netip.MustParsePrefix("fd00::1/64"), netip.MustParsePrefix("fe80::1/64"),
+	}
 	for _, p := range slices.Backward(want) {
 		must(t, k.AddAddress(bridge, p))
 		must(t, k.AddAddress(bridge, p))
@@ -169,8 +173,19 @@ func TestAddressesAreListedSortedWithoutTheKernelsOwn(t *testing.T) {
 	if out := ns.Run("ip", "-4", "address", "show", "dev", "br0"); !strings.Contains(out, "brd 10.9.255.255") || !strings.Contains(out, "brd 192.168.7.255") {
 		t.Errorf("no broadcast addresses in\n%s", out)
 	}
+	// An address that others are asked about is tentative at first, and for ever without a carrier.
+	if out := ns.Run("ip", "-6", "address", "show", "dev", "br0"); strings.Contains(out, "tentative") || strings.Count(out, "nodad") != 2 {
+		t.Errorf("IPv6 addresses are not good at once:\n%s", out)
+	}
+	ns.Run("ip", "-6", "route", "add", "2001:db8::/48", "dev", "br0", "proto", "ra")
 	routes, err := k.Routes()
-	wantRoutes := []host.Route{{To: netip.MustParsePrefix("10.9.0.0/16"), Link: bridge}, {To: netip.MustParsePrefix("192.168.7.0/24"), Link: bridge}}
+	wantRoutes := []host.Route{
+		{To: netip.MustParsePrefix("10.9.0.0/16"), Link: bridge},
+		{To: netip.MustParsePrefix("192.168.7.0/24"), Link: bridge},
+		{To: netip.MustParsePrefix("2001:db8::/48"), Link: bridge, Advertised: true},
+		{To: netip.MustParsePrefix("fd00::/64"), Link: bridge},
+		{To: netip.MustParsePrefix("fe80::/64"), Link: bridge},
+	}
 	if d := cmp.Diff(wantRoutes, routes, cmpopts.EquateComparable(netip.Prefix{})); d != "" || err != nil {
 		t.Errorf("routes (-want +got), %v:\n%s", err, d)
 	}

@@ -35,7 +35,8 @@ func FuzzMessages(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_, _ = parseLink(bytes.Clone(b))
 		_, _, _ = parseAddress(bytes.Clone(b))
-		_, _, _ = parseRoute(bytes.Clone(b))
+		_, _, _ = parseRoute(bytes.Clone(b), unix.AF_INET)
+		_, _, _ = parseRoute(bytes.Clone(b), unix.AF_INET6)
 		var br Bridge
 		_ = parseBridge(&br, bytes.Clone(b))
 		if files, err := parseRights(nil); files != nil || err != nil {

@@ -13,23 +13,39 @@ import (
 type Route struct {
 	To   netip.Prefix
 	Link int // index of the link it leaves by; 0 when it has several
+	// Advertised says that a router told us of it (RFC 4861). The kernel drops such routes when it becomes a router
+	// itself, unless the link's accept_ra is 2.
+	Advertised bool
 }
 
-// Routes lists the IPv4 routes of the main table. An interrupted dump gives what was seen and ErrPartial.
+// Routes lists the routes of the main table, of both families. An interrupted dump gives what was seen and ErrPartial.
 func (k *Kernel) Routes() ([]Route, error) {
+	var out []Route
+	var partial error
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		routes, err := k.routes(family)
+		if err != nil && !errors.Is(err, ErrPartial) {
+			return nil, fmt.Errorf("list routes: %w", err)
+		}
+		out, partial = append(out, routes...), errors.Join(partial, err)
+	}
+	return out, partial
+}
+
+func (k *Kernel) routes(family uint8) ([]Route, error) {
 	k.Step("route list")
 	c, err := k.conn()
 	if err != nil {
 		return nil, err
 	}
-	h := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET}}
+	h := &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}}
 	msgs, err := c.get(unix.RTM_GETROUTE, unix.NLM_F_DUMP, unix.RTM_NEWROUTE, h)
 	if err != nil && !errors.Is(err, ErrPartial) {
-		return nil, fmt.Errorf("list routes: %w", err)
+		return nil, err
 	}
 	var out []Route
 	for _, m := range msgs {
-		r, ok, perr := parseRoute(m)
+		r, ok, perr := parseRoute(m, family)
 		if perr != nil {
 			return nil, perr
 		}
@@ -40,12 +56,13 @@ func (k *Kernel) Routes() ([]Route, error) {
 	return out, err
 }
 
-func parseRoute(b []byte) (Route, bool, error) {
+// parseRoute reads one route. A kernel without IPv6 answers with the routes of other families; those are left out.
+func parseRoute(b []byte, family uint8) (Route, bool, error) {
 	if len(b) < unix.SizeofRtMsg {
 		return Route{}, false, errors.New("the kernel sent a route message that is too short")
 	}
 	h := nl.DeserializeRtMsg(b)
-	if h.Type != unix.RTN_UNICAST || h.Table != unix.RT_TABLE_MAIN {
+	if h.Type != unix.RTN_UNICAST || h.Table != unix.RT_TABLE_MAIN || h.Family != family {
 		return Route{}, false, nil
 	}
 	found, err := attrMap(b[unix.SizeofRtMsg:])
@@ -53,10 +70,15 @@ func parseRoute(b []byte) (Route, bool, error) {
 		return Route{}, false, fmt.Errorf("read a route message: %w", err)
 	}
 	to := netip.IPv4Unspecified()
+	if family == unix.AF_INET6 {
+		to = netip.IPv6Unspecified()
+	}
 	if a, ok := found[unix.RTA_DST]; ok {
 		if to, ok = netip.AddrFromSlice(a); !ok {
 			return Route{}, false, nil
 		}
 	}
-	return Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(found[unix.RTA_OIF]))}, true, nil
+	r := Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(found[unix.RTA_OIF]))}
+	r.Advertised = family == unix.AF_INET6 && h.Protocol == unix.RTPROT_RA
+	return r, true, nil
 }

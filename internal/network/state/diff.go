@@ -147,6 +147,7 @@ func (d *differ) sysctls() Plan {
 	var p Plan
 	for _, path := range sortedKeys(d.want.Sysctls) {
 		if want, have := d.want.Sysctls[path], d.old.Sysctls[path]; have != want {
+			p = append(p, d.keepRoutes(path)...)
 			p = append(p, SetSysctl{Path: path, Value: want, Old: have})
 		}
 	}

@@ -16,7 +16,8 @@ func (d *differ) bridges() Plan {
 		if !ok || d.gone[name] {
 			d.made[name] = true
 			// What the creation itself settles needs no step of its own.
-			have = Bridge{MAC: want.MAC, MTU: want.MTU, STP: want.STP, Delay: want.kernelDelay()}
+			// Whether it has IPv6 is the host's default, which is not looked at.
+			have = Bridge{MAC: want.MAC, MTU: want.MTU, STP: want.STP, Delay: want.kernelDelay(), NoIPv6: want.needsIPv6()}
 			p = append(p, AddBridge{Spec: host.BridgeSpec{Name: name, MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, STP: want.STP, Delay: want.kernelDelay()}})
 		}
 		p = append(p, changeBridge(d.current(name), have, want)...)
@@ -45,27 +46,50 @@ func changeBridge(link target, have, want Bridge) Plan {
 	if have.STP != want.STP || have.Delay != want.kernelDelay() {
 		p = append(p, SetBridge{Link: link, To: host.Bridge{STP: want.STP, Delay: want.kernelDelay()}})
 	}
+	if want.Static && !have.Static { // before there is IPv6: the kernel makes its address at once
+		p = append(p, setStatic(link.Name)...)
+	}
 	// A link without IPv6 is fine unless it was asked for, or addresses need it: a kernel may have none at all.
-	needsIPv6 := slices.ContainsFunc(want.Addresses, func(a netip.Prefix) bool { return a.Addr().Is6() })
-	if have.NoIPv6 != want.NoIPv6 && (want.NoIPv6 || needsIPv6) {
+	if have.NoIPv6 != want.NoIPv6 && (want.NoIPv6 || want.needsIPv6()) {
 		p = append(p, setNoIPv6(link.Name, want.NoIPv6))
 	}
-	if have.Up && !want.Up { // takes the IPv6 addresses away, so it comes before they are given
+	if have.Up && !want.Up {
 		p = append(p, SetDown{Link: link})
-		have.Up = false
+	}
+	if have.Up && !want.Up || want.NoIPv6 { // either takes the IPv6 addresses away, so both come before they are given
+		have.Up, have.LinkLocal = have.Up && want.Up, nil
 		have.Addresses = slices.DeleteFunc(slices.Clone(have.Addresses), func(a netip.Prefix) bool { return a.Addr().Is6() })
 	}
 	p = append(p, changeAddresses(link, have.Addresses, want.Addresses)...)
+	if len(want.LinkLocal) > 0 {
+		p = append(p, changeAddresses(link, have.LinkLocal, want.LinkLocal)...)
+	}
 	return append(p, changeSettings(target{}, link, have.settings(), want.settings())...)
 }
 
 func (b Bridge) settings() Port { return Port{MAC: b.MAC, MTU: b.MTU, Up: b.Up} }
 
+// needsIPv6 reports whether IPv6 has to be on.
+func (b Bridge) needsIPv6() bool {
+	is6 := func(a netip.Prefix) bool { return a.Addr().Is6() }
+	return len(b.LinkLocal) > 0 || slices.ContainsFunc(b.Addresses, is6)
+}
+
 func setNoIPv6(link string, off bool) Step {
+	s := SetSysctl{Path: noIPv6Path(link), Value: "0", Old: "1", OfOurs: true}
 	if off {
-		return SetSysctl{Path: noIPv6Path(link), Value: "1", Old: "0"}
+		s.Value, s.Old = s.Old, s.Value
 	}
-	return SetSysctl{Path: noIPv6Path(link), Value: "0", Old: "1"}
+	return s
+}
+
+// setStatic makes the settings that Bridge.Static is.
+func setStatic(link string) Plan {
+	var p Plan
+	for _, s := range static() {
+		p = append(p, SetSysctl{Path: ipv6Path(link, s.name), Value: s.value, OfOurs: true})
+	}
+	return p
 }
 
 // changeAddresses removes before it adds. With the first address of an IPv4 subnet the kernel removes the others in it,
@@ -81,7 +105,7 @@ func changeAddresses(link target, have, want []netip.Prefix) Plan {
 	}
 	for _, a := range want {
 		again := slices.Contains(have, a)
-		if !again || lost[a.Masked()] {
+		if !again || lost[a.Masked()] && a.Addr().Is4() {
 			p = append(p, AddAddress{Link: link, Address: a, Again: again})
 		}
 	}

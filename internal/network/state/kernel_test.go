@@ -113,6 +113,9 @@ var anyConfig = rapid.Custom(func(t *rapid.T) State {
 			prefixes("10.8.0.2/24", "fd00::1/64"), prefixes("fd00::1/64", "fd00::2/64"),
 		}).Draw(t, "addresses")
 		b.NoIPv6 = !slices.ContainsFunc(b.Addresses, func(a netip.Prefix) bool { return a.Addr().Is6() }) && rapid.Bool().Draw(t, "no IPv6")
+		if !b.NoIPv6 && rapid.Bool().Draw(t, "static") {
+			b.Static, b.LinkLocal = true, prefixes(rapid.SampledFrom([]string{"fe80::1/64", "fe80::2/64"}).Draw(t, "link-local"))
+		}
 		b.Up = rapid.Bool().Draw(t, "up")
 		c.Bridges[name] = b
 		want = want.Merge(c)
@@ -302,10 +305,18 @@ func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 	applied, typed := hosttest.NewNS(t), hosttest.NewNS(t)
 	e := newEnv(applied)
 	dump := func(ns *hosttest.NS) string {
-		out := ns.Shell("ip -d link show; ip -4 address show; ip -6 address show scope global; cat /proc/sys/net/ipv4/ip_forward; for i in virbr0 virbr2 virbr3 vnet20 vnet31; do cat /proc/sys/net/ipv6/conf/$i/disable_ipv6 || true; done 2>/dev/null")
+		out := ns.Shell("ip -d link show; ip -4 address show; ip -6 address show scope global; ip -6 address show dev virbr2 || true; cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding; cd /proc/sys/net/ipv6/conf/virbr2 && cat accept_ra autoconf addr_gen_mode; for i in virbr0 virbr2 virbr3 vnet20 vnet31; do cat /proc/sys/net/ipv6/conf/$i/disable_ipv6 || true; done 2>/dev/null")
 		return volatile.ReplaceAllString(out, "")
 	}
 	both := config(2).Merge(config(3))
+	six := both.Clone()
+	six.Sysctls[ForwardIPv6] = "1"
+	b := six.Bridges["virbr2"]
+	b.NoIPv6, b.Static, b.LinkLocal, b.Addresses = false, true, prefixes("fe80::5054:ff:fe00:2/64"), append(b.Addresses, prefixes("fd00:3::1/64")...)
+	six.Bridges["virbr2"] = b
+	off := six.Clone()
+	b.Static, b.LinkLocal, b.Addresses, b.NoIPv6 = false, nil, b.Addresses[:1], true
+	off.Bridges["virbr2"] = b
 	edited := both.Clone()
 	edited.Bridges["virbr2"] = Bridge{Owner: "net-2", MAC: "52:54:00:00:00:77", Addresses: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/31")}, NoIPv6: true, Up: true}
 	delete(edited.Bridges, "virbr3")
@@ -313,7 +324,7 @@ func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 	for _, n := range []string{"vnet30", "vnet31", "vnet32"} {
 		delete(edited.Ports, n)
 	}
-	for i, want := range []State{both, edited, {}} {
+	for i, want := range []State{both, six, off, six, edited, {}} {
 		scope := allVirbr
 		scope.Sysctls = want.Scope().Sysctls
 		p, err := set(e, scope, want)

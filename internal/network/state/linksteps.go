@@ -239,7 +239,11 @@ func (s AddAddress) String() string {
 	if s.Address.Addr().Is4() && s.Address.Bits() < 31 {
 		words = append(words, "broadcast", "+")
 	}
-	return shell(append(words, "dev", s.Link.Name)...)
+	words = append(words, "dev", s.Link.Name)
+	if s.Address.Addr().Is6() {
+		words = append(words, "nodad")
+	}
+	return shell(words...)
 }
 
 // Apply implements Step.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -32,6 +32,9 @@ type Observed struct {
 	Foreign map[string]string // links that have a name of the scope and are not ours: what they are
 	All     bool              // everything of ours was looked at
 	Partial bool              // something may have been missed: nothing is removed because of it
+	// Advertised are links with routes that a router told us of, and that the kernel would drop when it begins to forward
+	// IPv6. They are looked at only where that is asked for.
+	Advertised []string
 }
 
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
@@ -79,7 +82,7 @@ func (o *Observed) dump(e *Env, s Scope) error {
 			return err
 		}
 		if b, ok := o.Bridges[l.Name]; ok {
-			b.Addresses = addresses[l.Index]
+			b.split(addresses[l.Index])
 			o.Bridges[l.Name] = b
 		}
 	}
@@ -130,9 +133,21 @@ func (o *Observed) addresses(e *Env, name string, b Bridge, index int) error {
 	case err != nil:
 		return err
 	}
-	b.Addresses = a
+	b.split(a)
 	o.Bridges[name] = b
 	return nil
+}
+
+// split puts the link-local addresses of IPv6 aside: the kernel makes them too, and not always matter.
+func (b *Bridge) split(addresses []netip.Prefix) {
+	b.Addresses, b.LinkLocal = nil, nil
+	for _, a := range addresses {
+		if a.Addr().Is6() && a.Addr().IsLinkLocalUnicast() {
+			b.LinkLocal = append(b.LinkLocal, a)
+			continue
+		}
+		b.Addresses = append(b.Addresses, a)
+	}
 }
 
 // kind is what a link is to us.
@@ -187,33 +202,16 @@ func (o *Observed) add(e *Env, k kind, l host.Link, master string) error {
 	owner := strings.TrimPrefix(l.Alias, aliasPrefix)
 	o.Index[l.Name] = l.Index
 	if k == bridge {
-		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Up: l.Up}
+		quiet := false
+		if !off {
+			if quiet, err = isStatic(e.Kernel, l.Name); err != nil {
+				return err
+			}
+		}
+		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up}
 		return nil
 	}
 	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up}
-	return nil
-}
-
-func noIPv6Path(link string) string { return "net/ipv6/conf/" + link + "/disable_ipv6" }
-
-// noIPv6 reports whether a link has no IPv6. A kernel without IPv6, or an IPv6 that has left a link with a small MTU, has
-// no such setting.
-func noIPv6(k *host.Kernel, link string) (bool, error) {
-	v, err := k.Sysctl(noIPv6Path(link))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return v == "1", err
-}
-
-func (o *Observed) sysctls(e *Env, s Scope) error {
-	for _, path := range s.Sysctls {
-		v, err := e.Kernel.Sysctl(path)
-		if err != nil {
-			return err
-		}
-		o.Sysctls[path] = v
-	}
 	return nil
 }
 

@@ -22,9 +22,13 @@ type Bridge struct {
 	MTU       int    // 0 is any
 	STP       bool
 	Delay     int            // forward delay in hundredths of a second; with STP the kernel keeps it within 2 to 30 s
-	Addresses []netip.Prefix // sorted by host.ComparePrefix
+	Addresses []netip.Prefix // sorted by host.ComparePrefix; without link-local ones of IPv6
 	NoIPv6    bool           // IPv6 is switched off on it
-	Up        bool
+	// LinkLocal are its link-local addresses of IPv6; desired there is one, or none, which leaves them to the kernel.
+	LinkLocal []netip.Prefix
+	// Static says that the kernel gives it no IPv6 address by itself and believes no router: what is behind it are guests.
+	Static bool
+	Up     bool
 }
 
 // Port is a tap on a bridge. Making one yields descriptors, which whoever carries the plan out must pass on.
@@ -61,7 +65,7 @@ func (s State) Clone() State {
 		Elements: maps.Clone(s.Elements), DHCP: maps.Clone(s.DHCP),
 	}
 	for name, b := range c.Bridges {
-		b.Addresses = slices.Clone(b.Addresses)
+		b.Addresses, b.LinkLocal = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal)
 		c.Bridges[name] = b
 	}
 	return c

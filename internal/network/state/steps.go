@@ -86,10 +86,11 @@ func (s DeletePorts) Apply(_ context.Context, r *Run) error {
 }
 
 // SetSysctl writes a setting. Old is what it was when it was observed; whoever carries the plan out writes that down
-// first, since a setting cannot carry a label.
+// first, since a setting cannot carry a label. One that is OfOurs, a link of ours, goes with the link instead.
 type SetSysctl struct {
 	creates
 	Path, Value, Old string
+	OfOurs           bool
 }
 
 // String implements Step.
