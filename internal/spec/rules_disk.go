@@ -53,7 +53,7 @@ func diskRules() map[string]rule {
 		"devices/disk/backingStore/format/@type": values("raw qcow2", "bochs cloop dmg iso vpc vdi qcow qed vmdk vhdx luks cow dir fat"),
 	}
 	for _, at := range []string{"devices/disk/source/", "devices/disk/backingStore/source/"} {
-		m[at+"@startupPolicy"] = values("mandatory requisite optional", "")
+		m[at+"@startupPolicy"] = values("mandatory requisite", "optional") // they differ at migrations alone
 		m[at+"@file"] = pattern(`/[^\x00]*`, "an absolute path")
 		m[at+"@dev"] = pattern(`/[^\x00]*`, "an absolute path")
 		m[at+"@fdgroup"] = refuse("descriptors of a client's are not implemented yet")

@@ -95,6 +95,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><disk type='network'/></devices></domain>", "devices/disk/@type", true},
 		{"<domain><devices><disk device='lun'/></devices></domain>", "devices/disk/@device", true},
 		{"<domain><devices><disk><driver cache='maybe'/></disk></devices></domain>", "devices/disk/driver/@cache", false},
+		{"<domain><devices><disk><source startupPolicy='optional'/></disk></devices></domain>", "devices/disk/source/@startupPolicy", true},
 		{"<domain><devices><disk><driver type='vmdk'/></disk></devices></domain>", "devices/disk/driver/@type", true},
 		{"<domain><devices><interface type='direct'/></devices></domain>", "devices/interface/@type", true},
 		{"<domain><devices><interface type='hostdev'/></devices></domain>", "devices/interface/@type", true},
