@@ -1,4 +1,4 @@
-// Command taproom-vnet answers DHCP for all virtual networks of one daemon, as a user of its own that can do nothing
+// Command taproom-vnet answers DHCP, router solicitations, DNS and TFTP for all virtual networks of one daemon, as a user of its own that can do nothing
 // else. The daemon starts it; it is of no use by itself.
 package main
 
@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"taproom/internal/network/dhcp/vnetd"
+	"taproom/internal/network/helper/vnetd"
+	"taproom/internal/network/lease"
 	"taproom/internal/version"
 )
 
@@ -23,7 +24,7 @@ func main() {
 	flag.IntVar(&c.UID, "uid", 0, "user to become")
 	flag.IntVar(&c.GID, "gid", 0, "group to become")
 	flag.StringVar(&c.Root, "root", "", "empty directory to become the root")
-	flag.Uint64Var(&c.Files, "files", 1<<16, "how many descriptors it may have; a network takes three")
+	flag.Uint64Var(&c.Files, "files", 1<<16, "how many descriptors it may have; a network takes up to nine")
 	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
 	if *show {
@@ -41,9 +42,13 @@ func run(c vnetd.Confinement) error {
 	defer stop()
 	owner := os.Getuid()
 	listener := os.NewFile(listenerFD, "control socket")
-	landlock, err := c.Enter()
+	clock, err := lease.System() // reads a file, which the root has not any more
 	if err != nil {
 		return err
 	}
-	return vnetd.Serve(ctx, listener, vnetd.Options{Owner: uint32(owner), Landlock: landlock})
+	confined, err := c.Enter()
+	if err != nil {
+		return err
+	}
+	return vnetd.Serve(ctx, listener, vnetd.Options{Owner: uint32(owner), Build: version.Version, Confined: confined, Clock: clock})
 }

@@ -7,15 +7,16 @@ import (
 	"io/fs"
 	"sync"
 
-	"taproom/internal/network/dhcp"
-	"taproom/internal/network/dhcp/backend"
+	"taproom/internal/network/helper"
+	"taproom/internal/network/helper/backend"
+	"taproom/internal/network/lease"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
 
 // dhcpService is the helper process as a plan sees it. The process is there while a network needs it and no longer.
 type dhcpService struct {
-	options dhcp.HelperOptions
+	options helper.HelperOptions
 	lost    func() // called when the helper ended unasked and another one is there, which serves nothing yet
 	fail    func(error)
 
@@ -104,7 +105,7 @@ func (s *dhcpService) Remove(ctx context.Context, network string) error {
 }
 
 // leases returns the leases of a network.
-func (s *dhcpService) leases(ctx context.Context, id spec.UUID) ([]dhcp.Lease, error) {
+func (s *dhcpService) leases(ctx context.Context, id spec.UUID) ([]lease.Record, error) {
 	b, err := s.present(ctx)
 	if err != nil || b == nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (s *dhcpService) forget(ctx context.Context, id spec.UUID) error {
 		return err
 	}
 	if b == nil {
-		return dhcp.ForgetLeases(s.options, id)
+		return helper.ForgetLeases(s.options, id)
 	}
 	return b.Forget(id)
 }

@@ -8,7 +8,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
-	"taproom/internal/network/dhcp"
+	"taproom/internal/network/lease"
 	"taproom/internal/spec"
 )
 
@@ -27,7 +27,7 @@ func (e *Engine) leases(ctx context.Context, n *network, v *netView, mac string)
 	return out, nil
 }
 
-func leaseOf(v *netView, l dhcp.Lease) server.DHCPLease {
+func leaseOf(v *netView, l lease.Record) server.DHCPLease {
 	s := server.DHCPLease{
 		Interface: v.ref.Bridge, MAC: l.MAC.String(), Addr: l.IP.String(), Prefix: prefixOf(v.live, l.IP),
 		Hostname: l.Hostname, ClientID: l.ClientID,

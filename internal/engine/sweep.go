@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"taproom/internal/network/dhcp"
+	"taproom/internal/network/helper"
 	"taproom/internal/spec"
 )
 
@@ -31,7 +31,7 @@ func (e *Engine) sweepGuests(guests []*running) error {
 // sweepLeases removes the leases of networks that are gone. They go last, so a daemon may have died before. Those of a
 // network whose definition was damaged wait for it to come back.
 func (e *Engine) sweepLeases(ctx context.Context) error {
-	ids, err := dhcp.LeaseOwners(e.dhcp.options)
+	ids, err := helper.LeaseOwners(e.dhcp.options)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package badinput
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"os"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/xdr"
 	"taproom/internal/host/hosttest"
-	"taproom/internal/network/dhcp"
+	"taproom/internal/network/packet"
 )
 
 // plug puts a NIC called eth0 of another namespace on a bridge.
@@ -30,14 +29,15 @@ func lies(t *testing.T) [][]byte {
 	t.Helper()
 	var frames [][]byte
 	for i := range 64 {
-		mac := dhcp.MAC{0x52, 0x54, 0, 1, byte(i >> 3), byte(i)}
+		mac := packet.MAC{0x52, 0x54, 0, 1, byte(i >> 3), byte(i)}
 		kind := []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeDecline, dhcpv4.MessageTypeRelease}[i%4]
 		m, err := dhcpv4.New(dhcpv4.WithHwAddr(mac[:]), dhcpv4.WithMessageType(kind))
 		must(t, err)
-		r := dhcp.Reply{To: dhcp.MAC{255, 255, 255, 255, 255, 255}, Target: netip.MustParseAddr("255.255.255.255"), Message: m}
-		f := r.Frame(mac, netip.MustParseAddr("0.0.0.0"))
-		binary.BigEndian.PutUint16(f[34:], 68)
-		binary.BigEndian.PutUint16(f[36:], 67)
+		d := packet.Datagram{
+			From: mac, To: packet.Broadcast(), Payload: m.ToBytes(),
+			Src: netip.MustParseAddrPort("0.0.0.0:68"), Dst: netip.MustParseAddrPort("255.255.255.255:67"),
+		}
+		f := d.Frame()
 		switch i % 8 {
 		case 4:
 			f[16], f[17] = 0xff, 0xff // longer than it is

@@ -63,7 +63,8 @@ type Boot struct {
 	ServerName string     `json:"server_name,omitempty"` // for those that resolve it themselves
 }
 
-// Option is any other option, sent to those that ask for it or ask for nothing in particular.
+// Option is any other option, sent to those that ask for it or ask for nothing in particular. It takes the place of one
+// that the server would make up itself; with an empty value that is not sent.
 type Option struct {
 	Code  uint8    `json:"code"`
 	Value []byte   `json:"value"`

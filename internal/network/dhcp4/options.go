@@ -71,7 +71,12 @@ func (s *Server) reply(m *dhcpv4.DHCPv4, c client, kind dhcpv4.MessageType, abou
 	}
 	o.put(dhcpv4.OptionDomainName.Code(), []byte(s.net.Domain))
 	for _, extra := range s.net.Options {
-		if len(extra.Arch) == 0 || anyOf(extra.Arch, c.arch) {
+		if len(extra.Arch) > 0 && !anyOf(extra.Arch, c.arch) {
+			continue
+		}
+		if len(extra.Value) == 0 {
+			r.Options.Del(dhcpv4.GenericOptionCode(extra.Code))
+		} else {
 			o.set(extra.Code, extra.Value, extra.Force || len(o.list) == 0)
 		}
 	}

@@ -57,7 +57,7 @@ func Compile(n *spec.Network) (state.State, error) {
 		s.Sysctls = map[string]string{ipForward: "1"}
 	}
 	s.Bridges = map[string]state.Bridge{name: bridge}
-	s.DHCP, err = compileDHCP(n, mode)
+	s.DHCP, err = compileServices(n, mode)
 	return s, err
 }
 

@@ -1,107 +1,63 @@
 package vnet
 
 import (
-	"errors"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
-	"taproom/internal/network/dhcp"
-	"taproom/internal/network/state"
+	"taproom/internal/network/dhcp4"
 	"taproom/internal/spec"
 )
 
-// compileDHCP returns what is served; nil when the document has no <dhcp>.
-func compileDHCP(n *spec.Network, mode string) (map[string]state.Service, error) {
-	var served map[string]state.Service
-	for i, ip := range n.IPs {
-		if ip.DHCP == nil || len(ip.DHCP.Ranges)+len(ip.DHCP.Hosts) == 0 {
-			continue
-		}
-		path := fmt.Sprintf("ip[%d]/dhcp", i+1)
-		if served != nil {
-			return nil, invalid(path, "a network has one <dhcp> for IPv4")
-		}
-		c, err := dhcpNetwork(n, i, mode)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.Validate(); err != nil {
-			var bad *dhcp.InvalidError
-			if errors.As(err, &bad) {
-				return nil, invalid(path, "%s: %s", bad.Field, bad.Reason)
-			}
-			return nil, err
-		}
-		served = map[string]state.Service{n.UUID.String(): {Bridge: c.Bridge, Fingerprint: c.Fingerprint(), Config: string(c.JSON())}}
+func dhcpRange(i, j int, r spec.DHCPRange) (first, last netip.Addr, seconds uint32, err error) {
+	path := fmt.Sprintf("ip[%d]/dhcp/range[%d]", i+1, j+1)
+	if first, last, err = r.Addrs(); err != nil {
+		return first, last, 0, invalid(path, "%v", err)
 	}
-	return served, nil
+	if seconds, err = leaseSeconds(r.Lease); err != nil {
+		return first, last, 0, invalid(path+"/lease", "%v", err)
+	}
+	return first, last, seconds, nil
 }
 
-// dhcpNetwork is the configuration for the i-th <ip>.
-func dhcpNetwork(n *spec.Network, i int, mode string) (dhcp.Network, error) {
-	ip := n.IPs[i]
-	p, err := subnet(i, ip)
-	if err != nil {
-		return dhcp.Network{}, err
-	}
-	c := dhcp.Network{UUID: *n.UUID, Bridge: n.Bridge.Name, Server: p.Addr(), Prefix: p.Masked(), Authoritative: true}
-	if mode != modeIsolated {
-		c.Gateway = p.Addr()
-	}
-	if n.Domain != nil {
-		c.Domain = n.Domain.Name
-	}
-	if n.MTU != nil {
-		b, err := compileBridge(n)
-		if err != nil {
-			return c, err
-		}
-		c.MTU = uint16(b.MTU)
-	}
-	for j, r := range ip.DHCP.Ranges {
-		path := fmt.Sprintf("ip[%d]/dhcp/range[%d]", i+1, j+1)
-		first, last, err := r.Addrs()
-		if err != nil {
-			return c, invalid(path, "%v", err)
-		}
-		lease, err := leaseSeconds(r.Lease)
-		if err != nil {
-			return c, invalid(path+"/lease", "%v", err)
-		}
-		c.Ranges = append(c.Ranges, dhcp.Range{Start: first, End: last, LeaseSeconds: lease})
-	}
-	for j, h := range ip.DHCP.Hosts {
-		host, err := dhcpHost(fmt.Sprintf("ip[%d]/dhcp/host[%d]", i+1, j+1), h)
-		if err != nil {
-			return c, err
-		}
-		c.Hosts = append(c.Hosts, host)
-	}
-	return c, nil
+// fixed is a <host> of a <dhcp>.
+type fixed struct {
+	mac, id, name string
+	addr          netip.Addr
+	seconds       uint32
 }
 
-func dhcpHost(path string, h spec.DHCPHost) (dhcp.Host, error) {
-	out := dhcp.Host{Name: h.Name}
+func dhcpHost(path string, h spec.DHCPHost, four bool) (fixed, error) {
+	out := fixed{name: h.Name}
 	if h.ID != "" {
-		return out, unsupported(path+"/@id", "client IDs are for DHCPv6, which is not served yet")
+		id, err := spec.ParseClientID(h.ID)
+		if err != nil {
+			return out, invalid(path+"/@id", "%v", err)
+		}
+		octets := make([]string, len(id))
+		for i := range id {
+			octets[i] = hex.EncodeToString(id[i : i+1])
+		}
+		out.id = strings.Join(octets, ":")
 	}
 	if h.MAC != "" {
 		mac, err := spec.ParseMAC(h.MAC)
 		if err != nil {
 			return out, invalid(path+"/@mac", "%v", err)
 		}
-		out.MAC = mac.String()
+		out.mac = mac.String()
 	}
 	if h.IP != "" {
 		a, err := netip.ParseAddr(h.IP)
-		if err != nil || !a.Is4() {
-			return out, invalid(path+"/@ip", "%q is no IPv4 address", h.IP)
+		if err != nil || a.Is4() != four {
+			return out, invalid(path+"/@ip", "%q is no address of the subnet's family", h.IP)
 		}
-		out.IP = a
+		out.addr = a
 	}
 	var err error
-	if out.LeaseSeconds, err = leaseSeconds(h.Lease); err != nil {
+	if out.seconds, err = leaseSeconds(h.Lease); err != nil {
 		return out, invalid(path+"/lease", "%v", err)
 	}
 	return out, nil
@@ -117,8 +73,8 @@ func leaseSeconds(l *spec.DHCPLease) (uint32, error) {
 		return 0, err
 	}
 	seconds := int64(d.Seconds())
-	if seconds == 0 || seconds >= dhcp.Forever {
-		return dhcp.Forever, nil
+	if seconds == 0 || seconds >= dhcp4.Forever {
+		return dhcp4.Forever, nil
 	}
 	return uint32(seconds), nil
 }

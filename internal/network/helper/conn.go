@@ -1,0 +1,117 @@
+package helper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"taproom/internal/host"
+)
+
+// ErrLost says that the helper has ended, or hung up. Its networks must be set again on a new one.
+var ErrLost = errors.New("the network helper is gone")
+
+// RefusedError is what the helper said no to.
+type RefusedError struct {
+	Op     Op
+	Reason string
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return fmt.Sprintf("network helper: %s: %s", e.Op, e.Reason) }
+
+// wire is a connection to a helper. A goroutine reads it; requests may be made from several.
+type wire struct {
+	kernel *host.Kernel
+	conn   *net.UnixConn
+	event  func(Event)
+	done   chan struct{} // closed when reading has ended
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan Response // nil after the end
+}
+
+func newWire(k *host.Kernel, c *net.UnixConn, event func(Event)) *wire {
+	w := &wire{kernel: k, conn: c, event: event, done: make(chan struct{}), waiting: map[uint64]chan Response{}}
+	go w.read()
+	return w
+}
+
+// read ends when the connection does.
+func (w *wire) read() {
+	defer close(w.done)
+	buf := make([]byte, MaxMessage+1)
+	for {
+		n, err := w.conn.Read(buf)
+		var r Response
+		if err != nil || n == 0 || json.Unmarshal(buf[:n], &r) != nil {
+			break
+		}
+		if r.Event != nil {
+			w.event(*r.Event)
+			continue
+		}
+		w.mu.Lock()
+		if c := w.waiting[r.ID]; c != nil {
+			c <- r // has room for its one response
+			delete(w.waiting, r.ID)
+		}
+		w.mu.Unlock()
+	}
+	w.conn.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.waiting {
+		close(c)
+	}
+	w.waiting = nil
+}
+
+// close hangs up and waits for the reader.
+func (w *wire) close() {
+	w.conn.Close()
+	<-w.done
+}
+
+// call makes a request and waits for its response.
+func (w *wire) call(ctx context.Context, q Request, files ...*os.File) (Response, error) {
+	c := make(chan Response, 1)
+	w.mu.Lock()
+	if w.waiting == nil {
+		w.mu.Unlock()
+		return Response{}, fmt.Errorf("%s: %w", q.Op, ErrLost)
+	}
+	w.last++
+	q.ID = w.last
+	w.waiting[q.ID] = c
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.waiting, q.ID)
+		w.mu.Unlock()
+	}()
+	b, err := json.Marshal(q)
+	if err != nil {
+		return Response{}, err
+	}
+	if err := w.kernel.SendFiles(w.conn, b, files...); err != nil {
+		return Response{}, fmt.Errorf("%s: %w: %w", q.Op, ErrLost, err)
+	}
+	select {
+	case r, ok := <-c:
+		switch {
+		case !ok:
+			return r, fmt.Errorf("%s: %w", q.Op, ErrLost)
+		case r.Error != "":
+			return r, &RefusedError{q.Op, r.Error}
+		}
+		return r, nil
+	case <-ctx.Done():
+		return Response{}, fmt.Errorf("%s: wait for the network helper: %w", q.Op, ctx.Err())
+	}
+}

@@ -1,0 +1,71 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"taproom/internal/host"
+	"taproom/internal/spec"
+)
+
+// former is the process of an earlier build, which goes on serving until the last of its networks was taken from it. It is
+// found at a socket of another name, so that a daemon that dies in between finds it too.
+type former struct {
+	wire    *wire
+	process *host.PIDFD
+	gone    func() error // called when it serves nothing any more
+}
+
+// networks lists what it serves.
+func (f *former) networks(ctx context.Context) ([]Observed, error) {
+	if f == nil || f.wire == nil {
+		return nil, nil
+	}
+	all, err := f.wire.networks(ctx)
+	if errors.Is(err, ErrLost) {
+		return nil, f.end(ctx)
+	}
+	return all, err
+}
+
+// remove takes a network from it, and ends it after the last one.
+func (f *former) remove(ctx context.Context, id spec.UUID) error {
+	if f == nil || f.wire == nil {
+		return nil
+	}
+	_, err := f.wire.call(ctx, Request{Op: OpRemove, Network: id})
+	if err != nil && !errors.Is(err, ErrLost) {
+		return err
+	}
+	left, err := f.networks(ctx)
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	return f.end(ctx)
+}
+
+// end ends it.
+func (f *former) end(ctx context.Context) error {
+	if f == nil || f.wire == nil {
+		return nil
+	}
+	if _, err := f.wire.call(ctx, Request{Op: OpQuit}); err != nil && !errors.Is(err, ErrLost) {
+		return err
+	}
+	if err := f.process.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for the helper of an earlier build to end: %w", err)
+	}
+	err := errors.Join(f.close(), f.gone())
+	f.wire = nil
+	return err
+}
+
+// close lets go of it.
+func (f *former) close() error {
+	if f == nil || f.wire == nil {
+		return nil
+	}
+	f.wire.close()
+	return f.process.Close()
+}

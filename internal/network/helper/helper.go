@@ -1,0 +1,319 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"taproom/internal/host"
+	"taproom/internal/network/lease"
+	"taproom/internal/spec"
+)
+
+// HelperOptions say where things are.
+type HelperOptions struct {
+	Kernel   *host.Kernel
+	Program  string // taproom-vnet
+	Dir      string // for its socket, pid file and log: /run/taproom/vnet
+	LeaseDir string // for lease files: /var/lib/taproom/dhcp
+	Cgroup   string // of its own; empty: stays in the daemon's and dies with that
+	UID, GID int    // nobody else's
+	Build    string // of the program as the daemon knows it: one of another build is replaced; empty: any will do
+}
+
+// Helper is the process that answers, as the daemon sees it. The methods may be called from several goroutines. One that
+// is lost stays lost: open another one and set every network again.
+type Helper struct {
+	o       HelperOptions
+	k       *host.Kernel
+	wire    *wire
+	hello   Hello
+	process *host.PIDFD
+	wait    func(context.Context) error // for the process to end
+	adopted bool
+	former  *former // the process before this one, while it serves something; nil and none are the same
+
+	events  chan Event
+	compact chan spec.UUID
+	over    chan struct{} // closed when the process has ended
+	lost    chan struct{} // closed then, or when it hung up
+	cancel  context.CancelFunc
+	group   sync.WaitGroup
+
+	files sync.Mutex // lease files are opened and replaced one at a time
+}
+
+// eventQueue is how many events wait for the daemon before it is told that it missed some.
+const eventQueue = 4096
+
+// Hello returns what the helper says about itself.
+func (h *Helper) Hello() Hello { return h.hello }
+
+// Adopted reports whether the helper was found running.
+func (h *Helper) Adopted() bool { return h.adopted }
+
+// Lost is closed when the helper has ended or hung up, for whatever reason.
+func (h *Helper) Lost() <-chan struct{} { return h.lost }
+
+// Events delivers what the clients of all networks do. A reader that is too slow gets an event with Missed set.
+func (h *Helper) Events() <-chan Event { return h.events }
+
+// Close lets go of the helper, once; it goes on answering, and Open finds it again.
+func (h *Helper) Close() error {
+	h.cancel()
+	h.wire.close()
+	h.group.Wait()
+	return errors.Join(h.process.Close(), h.former.close())
+}
+
+// Stop ends the helper and lets go of it. Leases stay in their files.
+func (h *Helper) Stop(ctx context.Context) error {
+	_, err := h.wire.call(ctx, Request{Op: OpQuit})
+	if errors.Is(err, ErrLost) {
+		err = nil // it may have ended before it could say so
+	}
+	err = errors.Join(err, h.former.end(ctx))
+	select {
+	case <-h.over:
+	case <-ctx.Done():
+		err = errors.Join(err, fmt.Errorf("wait for the network helper to end: %w", ctx.Err()))
+	}
+	err = errors.Join(err, h.Close())
+	if err == nil {
+		err = errors.Join(h.k.Remove(h.o.path(socketName)), h.k.Remove(h.o.path(pidName)))
+	}
+	if err == nil && h.o.Cgroup != "" {
+		err = h.k.RemoveCgroup(ctx, h.o.Cgroup)
+	}
+	return err
+}
+
+// Observe returns what is being served, by UUID: read from the helper, never from memory. What the helper before this one
+// still serves has no fingerprint, so it equals nothing that is wanted.
+func (h *Helper) Observe(ctx context.Context) ([]Observed, error) {
+	all, err := h.wire.networks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	late, err := h.former.networks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range late {
+		n.Fingerprint = ""
+		if !slices.ContainsFunc(all, func(o Observed) bool { return o.UUID == n.UUID }) {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b Observed) int { return strings.Compare(a.UUID.String(), b.UUID.String()) })
+	return all, nil
+}
+
+// networks lists what a process serves.
+func (w *wire) networks(ctx context.Context) ([]Observed, error) {
+	var all []Observed
+	q := Request{Op: OpList}
+	for {
+		r, err := w.call(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.Networks...)
+		if !r.More || len(r.Networks) == 0 {
+			return all, nil
+		}
+		q.After = all[len(all)-1].UUID.String()
+	}
+}
+
+// Set serves a network on the link with an index, in place of what was served for its UUID. Clients notice nothing. When
+// it fails, what was served before still is.
+func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
+	if err := n.Validate(); err != nil {
+		return err
+	}
+	h.files.Lock()
+	defer h.files.Unlock()
+	r, err := h.wire.call(ctx, Request{Op: OpHas, Network: n.UUID})
+	if err != nil {
+		return err
+	}
+	leases, err := h.leaseFile(n.UUID)
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	}
+	want, err := descriptors(h.k, n, index)
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	}
+	keep, names, files, err := openAll(append([]descriptor{leases}, want...), r.Has)
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	}
+	defer func() { err = errors.Join(err, closeFiles(files)) }()
+	config, err := configFile(h.k, n.JSON())
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	}
+	files = append([]*os.File{config}, files...)
+	// From here on questions wait in the new sockets.
+	if err := h.former.remove(ctx, n.UUID); err != nil {
+		return fmt.Errorf("take network %s from the helper before this one: %w", n.UUID, err)
+	}
+	_, err = h.wire.call(ctx, Request{Op: OpSet, Network: n.UUID, Keep: keep, New: names}, files...)
+	return err
+}
+
+// leaseFile is the descriptor of a network's lease file, which there is from now on.
+func (h *Helper) leaseFile(id spec.UUID) (descriptor, error) {
+	if err := h.k.Mkdir(h.o.LeaseDir, 0o700); err != nil {
+		return descriptor{}, err
+	}
+	name := DescLeases + " none"
+	if f, err := h.k.OpenFile(h.o.leases(id), os.O_RDONLY, 0); err == nil {
+		is, err := identity(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return descriptor{}, err
+		}
+		name = DescLeases + " " + is
+	}
+	return descriptor{name, func() (*os.File, error) { return h.openLeases(id) }}, nil
+}
+
+func (h *Helper) openLeases(id spec.UUID) (*os.File, error) {
+	if err := h.k.Mkdir(h.o.LeaseDir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := h.k.OpenFile(h.o.leases(id), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.k.SyncDir(h.o.LeaseDir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Remove stops serving a network. One that is not served is no error. Its leases stay for the next time; Forget drops
+// them.
+func (h *Helper) Remove(ctx context.Context, id spec.UUID) error {
+	_, err := h.wire.call(ctx, Request{Op: OpRemove, Network: id})
+	return errors.Join(err, h.former.remove(ctx, id))
+}
+
+// Forget removes the lease file of a network that is not served any more and will not be again.
+func (h *Helper) Forget(id spec.UUID) error {
+	h.files.Lock()
+	defer h.files.Unlock()
+	return ForgetLeases(h.o, id)
+}
+
+// ForgetLeases is Forget for when no helper runs.
+func ForgetLeases(o HelperOptions, id spec.UUID) error {
+	return errors.Join(o.Kernel.Remove(o.leases(id)), o.Kernel.Remove(o.leases(id)+newSuffix))
+}
+
+// LeaseOwners lists the networks that have a lease file.
+func LeaseOwners(o HelperOptions) ([]spec.UUID, error) {
+	entries, err := o.Kernel.ReadDir(o.LeaseDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []spec.UUID
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), newSuffix)
+		if id, perr := spec.ParseUUID(strings.TrimSuffix(name, leaseSuffix)); perr == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// Leases returns the leases of a network that hold now, by address.
+func (h *Helper) Leases(ctx context.Context, id spec.UUID) ([]lease.Record, error) {
+	var all []lease.Record
+	q := Request{Op: OpLeases, Network: id}
+	for {
+		r, err := h.wire.call(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.Leases...)
+		if !r.More || len(r.Leases) == 0 {
+			return all, nil
+		}
+		q.After = all[len(all)-1].IP.String()
+	}
+}
+
+// Stats returns a network's counters.
+func (h *Helper) Stats(ctx context.Context, id spec.UUID) (Stats, error) {
+	r, err := h.wire.call(ctx, Request{Op: OpStats, Network: id})
+	if err != nil {
+		return Stats{}, err
+	}
+	return *r.Stats, nil
+}
+
+// SetResolvers tells which resolvers of the host names are forwarded to, for all networks.
+func (h *Helper) SetResolvers(ctx context.Context, to []netip.AddrPort) error {
+	_, err := h.wire.call(ctx, Request{Op: OpResolvers, Resolvers: to})
+	return err
+}
+
+// Lookup returns what a guest of a network would be answered.
+func (h *Helper) Lookup(ctx context.Context, id spec.UUID, name, kind string) (Answer, error) {
+	r, err := h.wire.call(ctx, Request{Op: OpLookup, Network: id, Name: name, Type: kind})
+	if err != nil {
+		return Answer{}, err
+	}
+	return *r.Answer, nil
+}
+
+// Compact replaces a network's lease file by one without history. Both files are kept up to date until the new one has
+// the name, so whatever ends in between, the file with the name is complete.
+func (h *Helper) Compact(ctx context.Context, id spec.UUID) error {
+	h.files.Lock()
+	defer h.files.Unlock()
+	path := h.o.leases(id)
+	// What an interrupted compaction left is still being written, so it is replaced and not emptied.
+	err := h.k.Remove(path + newSuffix)
+	if err != nil {
+		return fmt.Errorf("compact the leases of network %s: %w", id, err)
+	}
+	f, err := h.k.OpenFile(path+newSuffix, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("compact the leases of network %s: %w", id, err)
+	}
+	_, err = h.wire.call(ctx, Request{Op: OpCompact, Network: id}, f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		if err = h.k.Rename(path+newSuffix, path); err == nil {
+			err = h.k.SyncDir(h.o.LeaseDir)
+		}
+	}
+	if err == nil {
+		_, err = h.wire.call(ctx, Request{Op: OpCommit, Network: id})
+	}
+	if err != nil {
+		return fmt.Errorf("compact the leases of network %s: %w", id, err)
+	}
+	return nil
+}
+
+const (
+	leaseSuffix = ".leases"
+	newSuffix   = ".new" // of a lease file that is being compacted
+)
+
+func (o *HelperOptions) leases(id spec.UUID) string {
+	return filepath.Join(o.LeaseDir, id.String()+leaseSuffix)
+}
+
+func (o *HelperOptions) path(name string) string { return filepath.Join(o.Dir, name) }

@@ -1,0 +1,23 @@
+package helper_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"taproom/internal/host/hosttest"
+)
+
+// daemonVariable makes the test program a daemon that runs what it says.
+const daemonVariable = "TAPROOM_TEST_DAEMON"
+
+func TestMain(m *testing.M) {
+	if doc := os.Getenv(daemonVariable); doc != "" {
+		if err := daemon(doc); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	hosttest.Main(m)
+}

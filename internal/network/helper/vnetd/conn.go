@@ -1,0 +1,201 @@
+package vnetd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+
+	"taproom/internal/network/helper"
+	"taproom/internal/network/lease"
+)
+
+const (
+	// eventQueue is how many events wait for a peer that does not read; then it is told that it missed some.
+	eventQueue = 1024
+	// page is how many networks one message lists: with the longest names they stay below helper.MaxMessage.
+	page = 100
+)
+
+// conn is one connection: a goroutine reads requests, another writes responses and events.
+type conn struct {
+	server *server
+	socket net.Conn
+	out    chan helper.Response
+	events chan helper.Event
+	missed chan struct{}
+	gone   chan struct{}
+	once   sync.Once
+}
+
+// offer queues an event.
+func (c *conn) offer(e helper.Event) {
+	select {
+	case c.events <- e:
+		return
+	default:
+	}
+	select {
+	case c.missed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *conn) end() {
+	c.once.Do(func() {
+		close(c.gone)
+		c.server.leave(c)
+		c.socket.Close()
+	})
+}
+
+func (c *conn) write() {
+	defer c.end()
+	for {
+		var r helper.Response
+		select {
+		case <-c.gone:
+			return
+		case r = <-c.out:
+		case e := <-c.events:
+			r.Event = &e
+		case <-c.missed:
+			r.Event = &helper.Event{Missed: true}
+		}
+		b, err := json.Marshal(r)
+		if err != nil || len(b) > helper.MaxMessage {
+			b = fmt.Appendf(nil, `{"id":%d,"error":"the answer does not fit into a message"}`, r.ID)
+		}
+		if _, err := c.socket.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) read() {
+	defer c.end()
+	buf := make([]byte, helper.MaxMessage+1)
+	for {
+		n, files, err := c.server.kernel.ReceiveFiles(c.socket, buf, helper.MaxFiles)
+		if err != nil || n == 0 || n > helper.MaxMessage {
+			closeAll(files)
+			return
+		}
+		var q helper.Request
+		d := json.NewDecoder(bytes.NewReader(buf[:n]))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&q); err != nil {
+			closeAll(files)
+			return // not our protocol
+		}
+		r, err := c.answer(q, files)
+		r.ID = q.ID
+		if err != nil {
+			r = helper.Response{ID: q.ID, Error: err.Error()}
+		}
+		select {
+		case c.out <- r:
+		case <-c.gone:
+			return
+		}
+	}
+}
+
+// answer does what is asked. It owns the files.
+func (c *conn) answer(q helper.Request, files []*os.File) (helper.Response, error) {
+	t := c.server.networks
+	if q.Op == helper.OpSet {
+		return helper.Response{}, t.set(q, files)
+	}
+	if q.Op == helper.OpCompact && len(files) == 1 {
+		return helper.Response{}, c.compact(q, files[0])
+	}
+	closeAll(files)
+	switch q.Op {
+	case helper.OpHello:
+		return helper.Response{Hello: c.server.hello()}, nil
+	case helper.OpHas:
+		return helper.Response{Has: t.has(q.Network)}, nil
+	case helper.OpRemove:
+		t.remove(q.Network)
+		return helper.Response{}, nil
+	case helper.OpList:
+		return c.list(q), nil
+	case helper.OpResolvers:
+		t.names.SetUpstreams(q.Resolvers)
+		return helper.Response{}, nil
+	case helper.OpSubscribe:
+		c.server.subscribe(c)
+		return helper.Response{}, nil
+	case helper.OpQuit:
+		c.server.quit()
+		return helper.Response{}, nil
+	}
+	n := t.get(q.Network)
+	if n == nil {
+		return helper.Response{}, fmt.Errorf("%s %s: %w", q.Op, q.Network, errUnknown)
+	}
+	switch q.Op {
+	case helper.OpLeases:
+		return leases(n.leases(), q), nil
+	case helper.OpStats:
+		s := n.statistics()
+		return helper.Response{Stats: &s}, nil
+	case helper.OpLookup:
+		a, err := n.lookup(c.server.ctx, q.Name, q.Type)
+		return helper.Response{Answer: &a}, err
+	case helper.OpCommit:
+		return helper.Response{}, n.commit()
+	}
+	return helper.Response{}, fmt.Errorf("%q is no operation", q.Op)
+}
+
+func (c *conn) compact(q helper.Request, to *os.File) error {
+	n := c.server.networks.get(q.Network)
+	err := fmt.Errorf("%s %s: %w", q.Op, q.Network, errUnknown)
+	if n != nil {
+		err = n.compact(to)
+	}
+	if err != nil {
+		to.Close()
+	}
+	return err
+}
+
+func (c *conn) list(q helper.Request) helper.Response {
+	var r helper.Response
+	for _, n := range c.server.networks.sorted() {
+		o := n.observed()
+		if o.UUID.String() <= q.After {
+			continue
+		}
+		if len(r.Networks) == page {
+			r.More = true
+			break
+		}
+		r.Networks = append(r.Networks, o)
+	}
+	return r
+}
+
+func leases(all []lease.Record, q helper.Request) helper.Response {
+	var r helper.Response
+	room := helper.MaxMessage - 1024
+	after, _ := netip.ParseAddr(q.After) // the zero one, for a first page, comes before all others
+	for _, l := range all {
+		if l.IP.Compare(after) <= 0 {
+			continue
+		}
+		// What a lease takes beside its two texts; a full page stays below helper.MaxMessage.
+		room -= 220 + len(l.ClientID) + len(l.Hostname)
+		if room < 0 {
+			r.More = true
+			break
+		}
+		r.Leases = append(r.Leases, l)
+	}
+	return r
+}

@@ -1,0 +1,100 @@
+package vnetd
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+
+	"taproom/internal/network/dns"
+	"taproom/internal/network/helper"
+)
+
+// held is what a network holds beside its lease file, by the descriptor's name: files, and sockets of services as what the
+// services take.
+type held map[string]io.Closer
+
+// hold takes a descriptor that came from the daemon. The file is the result's from then on, or closed.
+func hold(name string, f *os.File) (io.Closer, error) {
+	kind, rest := helper.ParseDescriptor(name)
+	if kind != helper.DescDNS && kind != helper.DescTFTP {
+		return f, nil
+	}
+	defer f.Close()
+	if kind == helper.DescDNS && len(rest) > 0 && rest[0] == "tcp" {
+		l, err := net.FileListener(f)
+		if err != nil {
+			return nil, fmt.Errorf("use %s: %w", name, err)
+		}
+		return l, nil
+	}
+	c, err := net.FilePacketConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("use %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// index returns the link that the sockets are bound to, as their names tell; -1 for none.
+func (h held) index() int {
+	for name := range h {
+		kind, rest := helper.ParseDescriptor(name)
+		if kind == helper.DescFolder || len(rest) == 0 {
+			continue
+		}
+		if i, err := strconv.Atoi(rest[len(rest)-1]); err == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// file returns the one file of a kind, or nil.
+func (h held) file(kind string) *os.File {
+	for name, c := range h {
+		if k, _ := helper.ParseDescriptor(name); k == kind {
+			f, _ := c.(*os.File)
+			return f
+		}
+	}
+	return nil
+}
+
+// sockets returns those of DNS, in the order of their names.
+func (h held) sockets() (dns.Sockets, []string) {
+	var s dns.Sockets
+	var names []string
+	for _, name := range h.names() {
+		if kind, _ := helper.ParseDescriptor(name); kind != helper.DescDNS {
+			continue
+		}
+		names = append(names, name)
+		switch c := h[name].(type) {
+		case *net.UDPConn:
+			s.UDP = append(s.UDP, c)
+		case *net.TCPListener:
+			s.TCP = append(s.TCP, c)
+		}
+	}
+	return s, names
+}
+
+func (h held) names() []string {
+	out := make([]string, 0, len(h))
+	for name := range h {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// closeExcept closes what another one does not hold too.
+func (h held) closeExcept(other held) {
+	for name, c := range h {
+		if other[name] != c {
+			c.Close()
+		}
+	}
+}
