@@ -104,6 +104,7 @@ func (d *decoder) element(v reflect.Value, p *plan, start token) error {
 			if p.text >= 0 {
 				v.Field(p.text).SetString(strings.Trim(text.String(), " \t\r\n"))
 			}
+			extra.sort(p)
 			return nil
 		case tokenStart:
 			if err := d.child(v, p, extra, t, &seen); err != nil {

@@ -1,6 +1,9 @@
 package spec
 
-import "encoding/xml"
+import (
+	"encoding/xml"
+	"slices"
+)
 
 // Extra keeps what a document says and this package has no field for. It is embedded in every element type. Names keep
 // their prefix: Name.Local is "app:tag" or "xmlns:app", Name.Space is empty.
@@ -70,6 +73,12 @@ func (e *Element) Children() ([]Element, error) {
 			out = append(out, c)
 		}
 	}
+}
+
+// sort puts leaves into the order in which they are written, so that a document and what is written of it are equal values.
+func (x *Extra) sort(p *plan) {
+	at := func(l Leaf) int { i, _ := find(p.elements, l.Name); return i }
+	slices.SortStableFunc(x.Leaves, func(a, b Leaf) int { return at(a) - at(b) })
 }
 
 func (x *Extra) leaf(name string) *Leaf {

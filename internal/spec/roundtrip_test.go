@@ -140,6 +140,21 @@ func TestWhatWasWrittenOnceIsWrittenTheSameAgain(t *testing.T) {
 	})
 }
 
+func TestTheOrderOfADocumentIsNoPartOfItsValue(t *testing.T) {
+	t.Parallel()
+	first, err := ParseDomain([]byte("<domain type='qemu'><title a='1'>t</title><name a='2'>n</name></domain>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseDomain(first.Format())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("read again (-first +again):\n%s", diff)
+	}
+}
+
 func TestACloneSharesNothing(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
