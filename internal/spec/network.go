@@ -2,8 +2,8 @@ package spec
 
 import "encoding/xml"
 
-// Network is a <network> document (libvirt, formatnetwork.html). IPv6='yes' lets guests talk IPv6 to each other on a bridge
-// without an IPv6 address of its own.
+// Network is a <network> document (libvirt, formatnetwork.html). IPv6='yes' asks that guests can talk IPv6 to each other on
+// a bridge without an IPv6 address of its own.
 type Network struct {
 	XMLName     xml.Name        `xml:"network"`
 	IPv6        string          `xml:"ipv6,attr,omitempty"`

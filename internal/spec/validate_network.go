@@ -1,6 +1,9 @@
 package spec
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Validate reports what is wrong with the document in itself; see Domain.Validate.
 func (n *Network) Validate() error {
@@ -65,14 +68,9 @@ func (n *Network) checkMTU() error {
 	return nil
 }
 
-// HasIPv6 reports whether the bridge has IPv6: an address of its own, or just the guests' among themselves.
+// HasIPv6 reports whether the bridge has an IPv6 address of its own.
 func (n *Network) HasIPv6() bool {
-	for i := range n.IPs {
-		if n.IPs[i].Family == "ipv6" {
-			return true
-		}
-	}
-	return n.IPv6 == "yes"
+	return slices.ContainsFunc(n.IPs, func(ip IP) bool { return ip.Family == "ipv6" })
 }
 
 func (n *Network) checkIPs() error {

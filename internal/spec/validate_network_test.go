@@ -100,7 +100,7 @@ func TestRecordsAreRead(t *testing.T) {
 		port != 1 || priority != 2 || weight != 3 || ip.String() != "fd00::9" || strings.Join(n.DNS.Hosts[0].Names(), " ") != "a b" {
 		t.Errorf("read %v, %v, %q, %d %d %d, %s %q", a, b, texts, port, priority, weight, ip, n.DNS.Hosts[0].Names())
 	}
-	if n.DNS.Off() || !(&DNS{Enable: "no"}).Off() || (*DNS)(nil).Off() || !n.HasIPv6() || (&Network{}).HasIPv6() || !(&Network{IPv6: "yes"}).HasIPv6() {
+	if n.DNS.Off() || !(&DNS{Enable: "no"}).Off() || (*DNS)(nil).Off() || !n.HasIPv6() || (&Network{IPv6: "yes"}).HasIPv6() {
 		t.Error("whether DNS and IPv6 are on is misread")
 	}
 	for _, bad := range []string{"", ":", "00:", "0g", "001:02", "1:2:"} {

@@ -27,7 +27,11 @@ func (e *CollisionError) Error() string {
 	if link == "" {
 		link = strconv.Itoa(e.Link)
 	}
-	return fmt.Sprintf("the host reaches %s by link %s already (`ip route show %s`); choose another subnet, or remove that route", e.Subnet, link, e.Subnet)
+	show := "ip route show"
+	if e.Subnet.Addr().Is6() {
+		show = "ip -6 route show"
+	}
+	return fmt.Sprintf("the host reaches %s by link %s already (`%s %s`); choose another subnet, or remove that route", e.Subnet, link, show, e.Subnet)
 }
 
 // Is makes it an ErrCollision.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taproom/internal/host"
+	"taproom/internal/network/packet"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -44,17 +45,29 @@ func Compile(n *spec.Network) (state.State, error) {
 			return state.State{}, err
 		}
 		bridge.Addresses = append(bridge.Addresses, subnet)
-		for _, e := range elements(mode, name, subnet) {
+		for _, e := range elements(n, mode, subnet) {
 			s.Elements[e] = true
 		}
 	}
 	slices.SortFunc(bridge.Addresses, host.ComparePrefix)
-	if mode != modeOpen {
-		s.Elements[state.Element{Set: "bridges", Key: name}] = true
-		s.Elements[state.Element{Set: "same", Key: name + " . " + name}] = true
-	}
 	if mode != modeIsolated {
 		s.Sysctls = map[string]string{ipForward: "1"}
+	}
+	families := []string{""}
+	if n.HasIPv6() {
+		families = append(families, ip6)
+		if err := withIPv6(n, &bridge); err != nil {
+			return state.State{}, err
+		}
+		if mode != modeIsolated {
+			s.Sysctls[state.ForwardIPv6] = "1"
+		}
+	}
+	for _, family := range families {
+		if mode != modeOpen {
+			s.Elements[state.Element{Set: family + "bridges", Key: name}] = true
+			s.Elements[state.Element{Set: family + "same", Key: name + " . " + name}] = true
+		}
 	}
 	s.Bridges = map[string]state.Bridge{name: bridge}
 	s.DHCP, err = compileServices(n, mode)
@@ -78,8 +91,12 @@ func forwardMode(n *spec.Network) (string, error) {
 		return "", unsupported("forward/@dev", "traffic is not tied to one device yet; leave it out")
 	case f.NAT != nil && f.NAT.Address != nil:
 		return "", unsupported("forward/nat/address", "the address is always that of the outgoing link; leave it out")
-	case f.NAT != nil && f.NAT.Port != nil:
-		return "", unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
+	}
+	if f.NAT != nil && f.NAT.Port != nil {
+		first, last, err := f.NAT.Port.Ports()
+		if err != nil || first != 1024 || last != 65535 { // what libvirt writes when nothing was asked for
+			return "", unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
+		}
 	}
 	return mode, nil
 }
@@ -99,7 +116,8 @@ func compileBridge(n *spec.Network) (state.Bridge, error) {
 	if err != nil {
 		return state.Bridge{}, invalid("bridge/@delay", "%v", err)
 	}
-	// IPv6 stays off: no document with IPv6 is accepted, and a host address the document does not name would be a way in.
+	// Without an IPv6 address in the document there is none: one that it does not name would be a way into the host. Guests
+	// talk IPv6 to each other all the same, and ipv6='yes' asks for no more.
 	b := state.Bridge{Owner: n.UUID.String(), STP: doc.STP != "off", Delay: delay, NoIPv6: true, Up: true}
 	if n.MAC != nil {
 		mac, err := spec.ParseMAC(n.MAC.Address)
@@ -135,24 +153,50 @@ func subnet(i int, ip spec.IP) (netip.Prefix, error) {
 	switch {
 	case err != nil:
 		return p, invalid(path, "%v", err)
-	case !p.Addr().Is4():
-		return p, unsupported(path, "IPv6 is not implemented yet")
+	case p.Addr().Is6() != (ip.Family == "ipv6"):
+		return p, unsupported(path+"/@family", "address %s is of another one", p.Addr())
 	case p.Bits() == 0:
 		return p, invalid(path, "a prefix length of 0 is every address there is")
 	}
 	return p, nil
 }
 
-// elements are what lets a subnet through the firewall; package firewall says what each means.
-func elements(mode, bridge string, subnet netip.Prefix) []state.Element {
+// withIPv6 switches IPv6 on: with the addresses of the document and the link-local one that follows from the MAC, which
+// advertisements and DHCPv6 come from. The kernel would make it too, but only when a port is up, and then asks around.
+func withIPv6(n *spec.Network, b *state.Bridge) error {
+	mac, ok := packet.ParseMAC(b.MAC)
+	if !ok {
+		return invalid("mac/@address", "the network has none yet")
+	}
+	if b.MTU != 0 && b.MTU < 1280 {
+		return invalid("mtu/@size", "IPv6 needs an MTU of at least 1280, not %d", b.MTU)
+	}
+	b.NoIPv6, b.Static = false, true
+	b.LinkLocal = []netip.Prefix{netip.PrefixFrom(mac.LinkLocal(), 64)}
+	return nil
+}
+
+// ip6 marks elements of the firewall's table for IPv6.
+const ip6 = "ip6/"
+
+// elements are what lets a subnet through the firewall; package firewall says what each means. As with libvirt, NAT is of
+// IPv4: an IPv6 subnet is routed, and reached from outside, unless the document wants it masqueraded too.
+func elements(n *spec.Network, mode string, subnet netip.Prefix) []state.Element {
 	if mode != modeNAT {
 		return nil
 	}
-	network := subnet.Masked().Addr().String()
-	return []state.Element{
-		{Set: fmt.Sprintf("net%d", subnet.Bits()), Key: bridge + " . " + network},
-		{Set: fmt.Sprintf("nat%d", subnet.Bits()), Key: network},
+	network, bits := subnet.Masked().Addr().String(), strconv.Itoa(subnet.Bits())
+	onBridge := n.Bridge.Name + " . " + network
+	masqueraded := state.Element{Set: "nat" + bits, Key: network}
+	if subnet.Addr().Is4() {
+		return []state.Element{{Set: "net" + bits, Key: onBridge}, masqueraded}
 	}
+	out := []state.Element{{Set: ip6 + "net" + bits, Key: onBridge}}
+	if n.Forward.NAT != nil && n.Forward.NAT.IPv6 == "yes" {
+		masqueraded.Set = ip6 + masqueraded.Set
+		return append(out, masqueraded)
+	}
+	return append(out, state.Element{Set: ip6 + "in" + bits, Key: onBridge})
 }
 
 func invalid(element, format string, a ...any) error {

@@ -109,7 +109,7 @@ func TestWhatCannotBeIsRefusedByName(t *testing.T) {
 		{"size='1500'", "size='9'", "invalid mtu/@size"},
 		{"prefix='24'", "prefix='33'", "invalid ip[1]"},
 		{"prefix='24'", "prefix='0'", "invalid ip[1]"},
-		{"address='10.0.0.1' prefix='24'", "address='fd00::1' prefix='64'", "ip[1] is not supported"},
+		{"address='10.0.0.1' prefix='24'", "address='fd00::1' prefix='64'", "ip[1]/@family is not supported"},
 		{"start='10.0.0.2'", "start='10.0.1.2'", "invalid ip[1]/dhcp/range[1]: start 10.0.1.2 is after"},
 		{"end='10.0.0.9'", "end='10.0.1.9'", "invalid ip[1]/dhcp: ranges[0]"},
 		{"</dhcp>", "<host mac='x' ip='10.0.0.5'/></dhcp>", "invalid ip[1]/dhcp/host[1]/@mac"},
