@@ -1,4 +1,5 @@
 """Talks to a daemon with python3-libvirt and prints what it saw. Usage: clients.py SOCKET"""
+import faulthandler
 import sys
 import threading
 import libvirt
@@ -7,6 +8,7 @@ socket = sys.argv[1]
 uri = "qemu+unix:///system?socket=" + socket
 libvirt.registerErrorHandler(lambda *_: None, None)
 libvirt.virEventRegisterDefaultImpl()
+faulthandler.dump_traceback_later(120, exit=True)  # whatever waits: where
 stop = threading.Event()
 
 
@@ -16,7 +18,7 @@ def loop():
 
 
 libvirt.virEventAddTimeout(50, lambda *_: None, None)
-runner = threading.Thread(target=loop)
+runner = threading.Thread(target=loop, daemon=True)  # an error ends the program
 runner.start()
 
 conn = libvirt.open(uri)
@@ -64,10 +66,27 @@ for record in conn.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE):
     print("domstats", record[0].name(), record[1])
 print("one domstats", [(r[0].name(), r[1]) for r in conn.domainListGetStats([second], libvirt.VIR_DOMAIN_STATS_BALLOON)])
 print("addresses", first.interfaceAddresses(libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE))
-stream = conn.newStream()
+# The loop reads the console, as it does for virsh: a recv that waits can miss what the loop's thread reads between recv's
+# look into its queue and its wait (libvirt 9 and 11, virNetClientStreamRecvPacket).
+heard = b""
+
+
+def listen(s, what, opaque):
+    global heard
+    with seen:
+        while (part := s.recv(1024)) not in (-2, b""):  # nothing yet, the end
+            heard += part
+        seen.notify()
+
+
+stream = conn.newStream(libvirt.VIR_STREAM_NONBLOCK)
 first.openConsole(None, stream)
+stream.eventAddCallback(libvirt.VIR_STREAM_EVENT_READABLE, listen, None)
 stream.send(b"hello")
-print("console", stream.recv(5))
+with seen:
+    assert seen.wait_for(lambda: len(heard) >= 5, 20), heard
+print("console", heard)
+stream.eventRemoveCallback()
 stream.finish()
 stream = conn.newStream()
 first.openConsole("serial0", stream, libvirt.VIR_DOMAIN_CONSOLE_FORCE)

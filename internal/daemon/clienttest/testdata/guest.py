@@ -1,10 +1,12 @@
 """Lives with a guest through python3-libvirt and prints what it saw. Usage: guest.py URI"""
+import faulthandler
 import sys
 import threading
 import libvirt
 
 uri = sys.argv[1]
 patience = 180
+faulthandler.dump_traceback_later(3 * patience, exit=True)  # whatever else waits: where
 libvirt.registerErrorHandler(lambda *_: None, None)
 libvirt.virEventRegisterDefaultImpl()
 stop = threading.Event()
@@ -16,7 +18,7 @@ def loop():
         libvirt.virEventRunDefaultImpl()
 
 
-runner = threading.Thread(target=loop)
+runner = threading.Thread(target=loop, daemon=True)  # an error ends the program
 runner.start()
 conn = libvirt.open(uri)
 conn.setKeepAlive(5, 30)
@@ -57,23 +59,43 @@ print("defined", dom.name(), dom.ID(), dom.isActive(), dom.isPersistent(), dom.s
 dom.create()
 print("started", dom.name(), dom.ID(), dom.isActive(), dom.state(), dom.maxMemory(), dom.maxVcpus(), dom.info()[:4])
 
-# The console as a stream, until the guest says that it is up.
-stream = conn.newStream()
-dom.openConsole(None, stream, 0)
-error("the console is taken", lambda: dom.openConsole(None, conn.newStream(), 0))
+# The console as a stream, until the guest says that it is up. The loop reads, as it does for virsh: a recv that waits can
+# miss what the loop's thread reads between recv's look into its queue and its wait (libvirt 9 and 11, RecvPacket).
 said = b""
+over = None
+
+
+def listen(s, events, opaque):
+    global said, over
+    with news:
+        try:
+            while (part := s.recv(1024)) not in (-2, b""):  # nothing yet, the end
+                said += part
+            over = "the console ended" if part == b"" else None
+        except libvirt.libvirtError as e:
+            over = e.get_error_message()
+        news.notify()
+    if over:
+        s.eventRemoveCallback()
+
+
+stream = conn.newStream(libvirt.VIR_STREAM_NONBLOCK)
+dom.openConsole(None, stream, 0)
+stream.eventAddCallback(libvirt.VIR_STREAM_EVENT_READABLE, listen, None)
+error("the console is taken", lambda: dom.openConsole(None, conn.newStream(), 0))
 
 
 def hear(text):
-    global said
-    while text not in said:
-        said += stream.recv(1024)
+    with news:
+        news.wait_for(lambda: text in said or over, patience)
+        assert text in said, ("the console does not say", text, "but", said, over)
 
 
 hear(b"Type help.")
 hear(b"eth0 has 192.168.151.11/24 from 192.168.151.1")
 stream.send(b"from python\n")
 hear(b"you typed: from python")
+stream.eventRemoveCallback()
 stream.finish()
 print("console works")
 
