@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ type Backend struct {
 	options  helper.HelperOptions
 	events   chan helper.Event
 	restarts chan error
-	started  time.Time // when the helper was opened; Run's own
+	patience patience // Run's own
 
 	mu     sync.RWMutex
 	helper *helper.Helper
@@ -35,7 +36,9 @@ func Open(ctx context.Context, o helper.HelperOptions) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{options: o, events: make(chan helper.Event), restarts: make(chan error, 1), started: time.Now(), helper: h}, nil
+	b := &Backend{options: o, events: make(chan helper.Event), restarts: make(chan error, 1), helper: h}
+	b.patience.began(time.Now())
+	return b, nil
 }
 
 // Events delivers what clients do, from whichever helper there is. After a restart, and when they were read too slowly,
@@ -46,12 +49,11 @@ func (b *Backend) Events() <-chan helper.Event { return b.events }
 // is no new one yet. Deliveries that nobody took are merged.
 func (b *Backend) Restarted() <-chan error { return b.restarts }
 
-// Run replaces the helper when it ends, at once and after a failure with pauses of up to a minute, until ctx is done.
-// Then it lets go of the helper, which goes on answering.
+// Run replaces the helper when it ends: at once, unless it ends again and again, and then with pauses of up to a minute,
+// until ctx is done. Then it lets go of the helper, which goes on answering.
 func (b *Backend) Run(ctx context.Context) error {
 	for lost := b.pump(ctx); lost; lost = b.pump(ctx, helper.Event{Missed: true}) {
-		// One that dies at once must not take a whole CPU.
-		if time.Since(b.started) < time.Second && !pause(ctx, time.Second) || !b.replace(ctx) {
+		if !b.replace(ctx) {
 			break
 		}
 	}
@@ -94,23 +96,22 @@ func (b *Backend) pump(ctx context.Context, next ...helper.Event) bool {
 
 // replace gets another helper, trying until ctx is done.
 func (b *Backend) replace(ctx context.Context) bool {
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+	for pause(ctx, b.patience.ended(time.Now())) {
 		h, err := helper.OpenHelper(ctx, b.options)
-		if err == nil {
-			b.started = time.Now()
-			b.mu.Lock()
-			old := b.helper
-			b.helper = h
-			b.mu.Unlock()
-			err = old.Close()
+		if err != nil {
 			b.tell(err)
-			return true
+			continue
 		}
-		b.tell(err)
-		if !pause(ctx, wait) {
-			return false
-		}
+		b.patience.began(time.Now())
+		b.mu.Lock()
+		old := b.helper
+		b.helper = h
+		b.mu.Unlock()
+		_ = old.Close() // gives back what is left of a process that has ended
+		b.tell(nil)
+		return true
 	}
+	return false
 }
 
 // tell replaces what was not heard yet.
@@ -123,6 +124,9 @@ func (b *Backend) tell(err error) {
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -161,10 +165,10 @@ func (b *Backend) Observe(ctx context.Context) (map[string]state.Service, error)
 func (b *Backend) Set(ctx context.Context, network string, s state.Service, index int) error {
 	var n helper.Network
 	if err := json.Unmarshal([]byte(s.Config), &n); err != nil {
-		return fmt.Errorf("serve DHCP for network %s: read its configuration: %w", network, err)
+		return fmt.Errorf("serve network %s: read its configuration: %w", network, err)
 	}
 	if n.UUID.String() != network || n.Bridge != s.Bridge {
-		return fmt.Errorf("serve DHCP for network %s on %s: its configuration is that of %s on %s", network, s.Bridge, n.UUID, n.Bridge)
+		return fmt.Errorf("serve network %s on %s: its configuration is that of %s on %s", network, s.Bridge, n.UUID, n.Bridge)
 	}
 	return b.current().Set(ctx, n, index)
 }
@@ -181,6 +185,28 @@ func (b *Backend) Remove(ctx context.Context, network string) error {
 // Leases returns the leases of a network that hold now, by address.
 func (b *Backend) Leases(ctx context.Context, id spec.UUID) ([]lease.Record, error) {
 	return b.current().Leases(ctx, id)
+}
+
+// SetResolvers tells which resolvers of the host names are forwarded to. A helper that is replaced must be told again.
+func (b *Backend) SetResolvers(ctx context.Context, to []netip.AddrPort) error {
+	return b.current().SetResolvers(ctx, to)
+}
+
+// Lookup returns what a guest of a network would be answered.
+func (b *Backend) Lookup(ctx context.Context, id spec.UUID, name, kind string) (helper.Answer, error) {
+	return b.current().Lookup(ctx, id, name, kind)
+}
+
+// Damaged returns how many lines of lease files could not be read, of the networks that have such.
+func (b *Backend) Damaged(ctx context.Context) (map[spec.UUID]int, error) {
+	all, err := b.current().Observe(ctx)
+	m := map[spec.UUID]int{}
+	for _, o := range all {
+		if o.Damaged > 0 {
+			m[o.UUID] = o.Damaged
+		}
+	}
+	return m, err
 }
 
 // Stats returns a network's counters.
