@@ -128,9 +128,6 @@ func (c *compiler) topology() error {
 		product *= int(n)
 		o.Props = o.Props.With(part.name, int(n))
 	}
-	if def(t.Clusters, "1") != "1" {
-		return unsupported("cpu/topology", "clusters=%q: PCs have no clusters", t.Clusters)
-	}
 	if product != total {
 		return unsupported("cpu/topology", "sockets, dies, cores and threads multiply to %d, but there are %d vcpus", product, total)
 	}

@@ -107,6 +107,15 @@ func TestCompleteRefusesWhatWouldBeLeftOut(t *testing.T) {
 			`clock/timer is not supported: hpet: tickpolicy="catchup" is not possible; use delay`,
 		},
 		{
+			"q35", "<clock offset='localtime' adjustment='60'/>", "",
+			`clock is not supported: offset='localtime' with adjustment="60" is not implemented; use offset='variable'`,
+		},
+		{"q35", "<clock offset='variable' adjustment='reset'/>", "", "invalid clock: adjustment='reset' is for offset='utc' and offset='localtime'"},
+		{
+			"q35", "<cpu><topology sockets='1' dies='1' clusters='2' cores='1' threads='1'/></cpu>", "",
+			`cpu/topology is not supported: clusters="2": PCs have no clusters`,
+		},
+		{
 			"microvm", "", "<memballoon model='virtio-transitional'/>",
 			`memballoon is not supported: model="virtio-transitional" is not implemented; use virtio or none`,
 		},

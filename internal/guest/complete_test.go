@@ -189,6 +189,25 @@ func TestNumbersAreWrittenWithoutLeadingZeros(t *testing.T) {
 	}
 }
 
+func TestAClockThatIsOffUTCIsAVariableOne(t *testing.T) {
+	t.Parallel()
+	for clock, want := range map[string]string{
+		"<clock offset='utc' adjustment='3600'/>":        "base=2026-03-01T13:00:00",
+		"<clock offset='variable' adjustment='-3600'/>":  "base=2026-03-01T11:00:00",
+		"<clock offset='utc' adjustment='reset'/>":       "base=utc",
+		"<clock offset='localtime' adjustment='reset'/>": "base=localtime",
+	} {
+		c, err := compiled(t, document("pc", clock, ""), nil)
+		if err != nil {
+			t.Errorf("%s: %v", clock, err)
+			continue
+		}
+		if line := lines(t, c.Config); !strings.Contains(line, "-rtc "+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", clock, want, line)
+		}
+	}
+}
+
 func TestNICsOfOneMACHaveAPlaceEach(t *testing.T) {
 	t.Parallel()
 	nic := "<interface type='user'><mac address='52:54:00:00:00:01'/></interface>"

@@ -156,6 +156,9 @@ func (c *completer) cpu() error {
 	}
 	if p.Topology != nil {
 		p.Topology.Dies = def(p.Topology.Dies, "1")
+		if n := p.Topology.Clusters; def(n, "1") != "1" {
+			return unsupported("cpu/topology", "clusters=%q: PCs have no clusters", n)
+		}
 	}
 	for i := range p.Features {
 		p.Features[i].Policy = def(p.Features[i].Policy, "require")
@@ -213,11 +216,21 @@ func (c *completer) clock() error {
 	if c.d.Clock == nil {
 		c.d.Clock = &spec.Clock{}
 	}
-	c.d.Clock.Offset = def(c.d.Clock.Offset, "utc")
-	if c.d.Clock.Offset == "variable" {
-		c.d.Clock.Adjustment, c.d.Clock.Basis = def(c.d.Clock.Adjustment, "0"), def(c.d.Clock.Basis, "utc")
+	k := c.d.Clock
+	k.Offset = def(k.Offset, "utc")
+	adjusted := k.Adjustment != "" && k.Adjustment != "reset"
+	switch {
+	case k.Offset == "utc" && adjusted:
+		k.Offset = "variable" // two ways to say it, as in libvirt (virDomainClockDefParse)
+	case k.Offset == "localtime" && adjusted:
+		return unsupported("clock", "offset='localtime' with adjustment=%q is not implemented; use offset='variable'", k.Adjustment)
+	case k.Offset == "variable" && k.Adjustment == "reset":
+		return invalid("clock", "adjustment='reset' is for offset='utc' and offset='localtime'")
 	}
-	for _, t := range c.d.Clock.Timers {
+	if k.Offset == "variable" {
+		k.Adjustment, k.Basis = def(k.Adjustment, "0"), def(k.Basis, "utc")
+	}
+	for _, t := range k.Timers {
 		can := tickPolicies(t.Name)
 		if t.TickPolicy != "" && can != nil && !slices.Contains(can, t.TickPolicy) {
 			return unsupported("clock/timer", "%s: tickpolicy=%q is not possible; use %s", t.Name, t.TickPolicy, strings.Join(can, " or "))
