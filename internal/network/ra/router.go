@@ -2,6 +2,7 @@ package ra
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"taproom/internal/network/lease"
@@ -33,9 +34,10 @@ func NewRouter(c Config, now int64, random func(n int64) int64) *Router {
 }
 
 // Change takes another configuration. What it lacks is withdrawn by every advertisement from the next on, until no guest
-// can have it any more: one that was suspended through the first of them hears a later one. Config has been validated.
+// can have it any more: one that was suspended through the first of them hears a later one. The same configuration again changes nothing. Config has
+// been validated.
 func (r *Router) Change(c Config, now int64) {
-	if r.config.Off() && c.Off() {
+	if r.config.Off() && c.Off() || reflect.DeepEqual(r.config, c) {
 		return
 	}
 	r.gone.change(r.config, c, now)

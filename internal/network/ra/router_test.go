@@ -90,6 +90,17 @@ func TestANetworkThatStopsToAnnounceSaysSoThreeTimes(t *testing.T) {
 	same(t, fmt.Sprint(times), "[5000 5016]")
 }
 
+func TestTheSameConfigurationAgainIsNoNews(t *testing.T) {
+	t.Parallel()
+	r := NewRouter(full(), 1000, largest)
+	advertise(t, r, 1500)
+	due := r.Due()
+	r.Change(full(), 1500)
+	if r.Due() != due {
+		t.Errorf("the next one moved from %d to %d", due, r.Due())
+	}
+}
+
 func TestARouterWithNothingToAnnounceIsSilent(t *testing.T) {
 	t.Parallel()
 	r := NewRouter(Config{}, 1000, largest)
