@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -11,8 +10,18 @@ import (
 
 // Sections and commands of virNetworkUpdate.
 const (
-	sectionDHCPHost  = 4 // VIR_NETWORK_SECTION_IP_DHCP_HOST
-	sectionDHCPRange = 5 // VIR_NETWORK_SECTION_IP_DHCP_RANGE
+	sectionBridge           = 1 // VIR_NETWORK_SECTION_BRIDGE
+	sectionDomain           = 2
+	sectionIP               = 3
+	sectionDHCPHost         = 4 // VIR_NETWORK_SECTION_IP_DHCP_HOST
+	sectionDHCPRange        = 5 // VIR_NETWORK_SECTION_IP_DHCP_RANGE
+	sectionForward          = 6
+	sectionForwardInterface = 7
+	sectionForwardPF        = 8
+	sectionPortgroup        = 9
+	sectionDNSHost          = 10 // VIR_NETWORK_SECTION_DNS_HOST
+	sectionDNSTXT           = 11
+	sectionDNSSRV           = 12
 
 	updateModify   = 1
 	updateDelete   = 2
@@ -20,7 +29,7 @@ const (
 	updateAddFirst = 4
 )
 
-// UpdateNetwork implements server.Networks for DHCP hosts and ranges: the document is changed and what is active follows
+// UpdateNetwork implements server.Networks for DHCP hosts and ranges and for DNS records: the document is changed and what is active follows
 // it in place, so guests notice nothing. Both documents are checked before either is changed.
 func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.NetworkUpdate) error {
 	n, err := e.network(uuid)
@@ -62,19 +71,30 @@ func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.Net
 	return err
 }
 
-// updateDocument applies an update to a document and checks the result.
+// updateDocument applies an update to a document and checks the result. What cannot be updated, and in which words that is
+// said, is libvirt's (virNetworkDefUpdateSection).
 func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error {
-	dhcp, err := dhcpOf(doc, u.ParentIndex)
-	if err != nil {
-		return err
+	if u.Command < updateModify || u.Command > updateAddFirst {
+		return virterr.New(virterr.NoSupport, "unrecognized network update command '%d'", u.Command)
 	}
+	var err error
 	switch u.Section {
 	case sectionDHCPHost:
-		err = updateHosts(doc, dhcp, u)
+		err = updateDHCPHost(doc, u)
 	case sectionDHCPRange:
-		err = updateRanges(doc, dhcp, u)
+		err = updateDHCPRange(doc, u)
+	case sectionDNSHost:
+		err = updateDNSHost(doc, u)
+	case sectionDNSTXT:
+		err = updateDNSTXT(doc, u)
+	case sectionDNSSRV:
+		err = updateDNSSRV(doc, u)
+	case sectionBridge, sectionDomain, sectionIP, sectionForward, sectionForwardPF:
+		err = virterr.New(virterr.NoSupport, "can't update '%s' section of network '%s'", sectionName(u.Section), doc.Name)
+	case sectionForwardInterface, sectionPortgroup:
+		err = virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place; ip-dhcp-host, ip-dhcp-range, dns-host, dns-txt and dns-srv can", sectionName(u.Section), doc.Name)
 	default:
-		return virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place; ip-dhcp-host and ip-dhcp-range can", sectionName(u.Section), doc.Name)
+		err = virterr.New(virterr.NoSupport, "can't update unrecognized section of network")
 	}
 	if err != nil {
 		return err
@@ -87,73 +107,32 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 
 // sectionName is what virsh calls a section of virNetworkUpdate.
 func sectionName(section uint32) string {
-	names := []string{
+	return [...]string{
 		"", "bridge", "domain", "ip", "ip-dhcp-host", "ip-dhcp-range", "forward", "forward-interface", "forward-pf",
 		"portgroup", "dns-host", "dns-txt", "dns-srv",
-	}
-	if section == 0 || int(section) >= len(names) {
-		return fmt.Sprintf("section %d", section)
-	}
-	return names[section]
+	}[section]
 }
 
-// dhcpOf finds the <dhcp> that is meant: of the ip element with that index, or with -1 of the first that has one.
-func dhcpOf(doc *spec.Network, parent int32) (*spec.DHCP, error) {
-	for i := range doc.IPs {
-		if d := doc.IPs[i].DHCP; d != nil && (parent < 0 || int(parent) == i) {
-			return d, nil
+// adds reports whether the command adds something.
+func adds(u server.NetworkUpdate) bool {
+	return u.Command == updateAddFirst || u.Command == updateAddLast
+}
+
+// added puts an item where the command wants it.
+func added[T any](list []T, item T, u server.NetworkUpdate) []T {
+	if u.Command == updateAddFirst {
+		return append([]T{item}, list...)
+	}
+	return append(list[:len(list):len(list)], item)
+}
+
+// matching returns the indexes of the items that match.
+func matching[T any](list []T, match func(*T) bool) []int {
+	var out []int
+	for i := range list {
+		if match(&list[i]) {
+			out = append(out, i)
 		}
 	}
-	return nil, virterr.New(virterr.OperationInvalid, "network '%s' has no <dhcp> to update", doc.Name)
-}
-
-func updateHosts(doc *spec.Network, d *spec.DHCP, u server.NetworkUpdate) error {
-	h, err := spec.ParseDHCPHost([]byte(u.XML))
-	if err != nil {
-		return documentError(err)
-	}
-	same := func(o spec.DHCPHost) bool {
-		return h.MAC != "" && o.MAC == h.MAC || h.MAC == "" && h.IP != "" && o.IP == h.IP || h.MAC == "" && h.IP == "" && o.Name == h.Name
-	}
-	d.Hosts, err = updateList(d.Hosts, *h, same, u, "dhcp host entry in network '"+doc.Name+"'")
-	return err
-}
-
-func updateRanges(doc *spec.Network, d *spec.DHCP, u server.NetworkUpdate) error {
-	r, err := spec.ParseDHCPRange([]byte(u.XML))
-	if err != nil {
-		return documentError(err)
-	}
-	if u.Command == updateModify {
-		return virterr.New(virterr.OperationInvalid, "dhcp ranges cannot be modified, only added or deleted")
-	}
-	same := func(o spec.DHCPRange) bool { return o.Start == r.Start && o.End == r.End }
-	d.Ranges, err = updateList(d.Ranges, *r, same, u, "dhcp range in network '"+doc.Name+"'")
-	return err
-}
-
-// updateList does one command to a list.
-func updateList[T any](list []T, item T, same func(T) bool, u server.NetworkUpdate, what string) ([]T, error) {
-	at := -1
-	for i, o := range list {
-		if same(o) {
-			at = i
-		}
-	}
-	switch {
-	case u.Command == updateModify && at >= 0:
-		list[at] = item
-		return list, nil
-	case u.Command == updateDelete && at >= 0:
-		return append(list[:at:at], list[at+1:]...), nil
-	case u.Command == updateModify || u.Command == updateDelete:
-		return nil, virterr.New(virterr.OperationInvalid, "couldn't locate a matching %s", what)
-	case at >= 0:
-		return nil, virterr.New(virterr.OperationInvalid, "there is an existing %s that matches", what)
-	case u.Command == updateAddFirst:
-		return append([]T{item}, list...), nil
-	case u.Command == updateAddLast:
-		return append(list, item), nil
-	}
-	return nil, virterr.New(virterr.InvalidArg, "update command %d is not known", u.Command)
+	return out
 }
