@@ -33,9 +33,9 @@ func NewRouter(c Config, now int64, random func(n int64) int64) *Router {
 	return r
 }
 
-// Change takes another configuration. What it lacks is withdrawn by every advertisement from the next on, until no guest
-// can have it any more: one that was suspended through the first of them hears a later one. The same configuration again changes nothing. Config has
-// been validated.
+// Change takes another configuration, which has been validated. What it lacks is withdrawn by every advertisement from the
+// next on, until no guest can have it any more: one that was suspended through the first of them hears a later one. The
+// same configuration again changes nothing.
 func (r *Router) Change(c Config, now int64) {
 	if r.config.Off() && c.Off() || reflect.DeepEqual(r.config, c) {
 		return
