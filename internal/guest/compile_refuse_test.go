@@ -17,11 +17,12 @@ func document(machine, outside, devices string) []byte {
 		"<os><type machine='%s'>hvm</type></os>%s<devices>%s</devices></domain>", machine, outside, devices)
 }
 
+// compiled is what becomes of a document, or why nothing does.
 func compiled(t *testing.T, doc []byte, change func(*Runtime)) (*Compiled, error) {
 	t.Helper()
 	d := parse(t, doc)
 	if err := Complete(d, pcHost()); err != nil {
-		t.Fatalf("Complete: %v\n%s", err, doc)
+		return nil, err
 	}
 	rt := testRuntime(d)
 	if change != nil {
@@ -130,6 +131,14 @@ func TestCompleteRefusesWhatWouldBeLeftOut(t *testing.T) {
 		{
 			"q35", "", "<controller type='virtio-serial'><driver queues='2'/></controller>",
 			"controller/driver is not supported: controller virtio-serial 0: queues are for virtio-scsi",
+		},
+		{
+			"q35", "", "<disk type='file'><driver io='native'/><source file='/a'/><target dev='vda'/></disk>",
+			"disk/driver is not supported: disk vda: io='native' bypasses the page cache; use it with cache='none' or 'directsync'",
+		},
+		{
+			"q35", "", "<disk type='file'><source file='/a'/><backingStore type='file'><format type='raw'/><source file='/b'/></backingStore><target dev='vda'/></disk>",
+			"invalid disk/backingStore: disk vda: a raw image has no backing image",
 		},
 		{
 			"q35", "", "<disk type='file'><driver queues='2'/><source file='/a'/><target dev='sda' bus='sata'/></disk>",

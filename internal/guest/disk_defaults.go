@@ -108,6 +108,12 @@ func (c *completer) disk(k *spec.Disk) error {
 	if k.Device == "cdrom" && k.ReadOnly == nil {
 		k.ReadOnly = &spec.State{}
 	}
+	if _, err := layersOf(k); err != nil {
+		return err
+	}
+	if _, err := cacheProps(k); err != nil {
+		return err
+	}
 	return c.diskBus(k)
 }
 
