@@ -38,7 +38,8 @@ type Range struct {
 }
 
 // Host is one client with a fixed address or a fixed name. The first of DUID, MAC and Name that is set tells who it is: a
-// name alone is matched against the name the client sends.
+// name alone is matched against the name the client sends. DUIDs and names are what clients claim; only the MAC is checked
+// by anybody, where a filter binds NICs to theirs.
 type Host struct {
 	DUID         string     `json:"duid,omitempty"` // 00:03:00:01:52:54:00:12:34:56; zeros in front of a byte may be missing
 	MAC          string     `json:"mac,omitempty"`

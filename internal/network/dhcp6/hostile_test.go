@@ -231,9 +231,11 @@ func TestAMessageWithMoreThanFitsIsAnsweredAboutItsBeginning(t *testing.T) {
 	for i := range byte(12) {
 		options = append(options, ias(i, "::f", "::e"))
 	}
-	l.send(1, renew, options...)
-	c.Ranges = []Range{{Start: ip("::200"), End: ip("::2ff")}}
-	l.restart(c)
+	for _, next := range []Range{{Start: ip("::200"), End: ip("::2ff")}, {Start: ip("::300"), End: ip("::3ff")}} {
+		l.send(1, renew, options...)
+		c.Ranges[0] = next
+		l.restart(c)
+	}
 	m = l.send(1, renew, options...)
 	size, listed := len(m.ToBytes()), 0
 	for _, a := range m.Options.IANA() {

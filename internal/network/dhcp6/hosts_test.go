@@ -1,7 +1,10 @@
 package dhcp6
 
 import (
+	"net/netip"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/network/lease"
 )
@@ -47,13 +50,15 @@ func TestAFixedAddressGoesWithTheCardFromItsFirmwareToItsSystem(t *testing.T) {
 	l := newLab(t, c)
 	firmware, system := duid(0, 2, 0, 0, 0, 9, 1), duid(0, 2, 0, 0, 0, 9, 2)
 	l.send(1, request, ias(1), firmware)
-	l.send(1, request, ias(1), ias(2, "::10"), system) // one fixed address, two associations
-	l.send(1, request, ias(3), system)                 // the system's next DHCP client
+	l.send(1, request, ias(1), ias(2, "::10"), system)        // one fixed address, two associations
+	l.send(1, request, ias(3), system)                        // the system's next DHCP client
+	l.send(1, renew, ias(2, "::10"), ias(3, "::101"), system) // one does not take it from the other
 	l.send(1, renew, ias(1, "::101"), firmware)
 	l.want(`
 		1 REQUEST: REPLY ia1[::101 3600/3600 T 1800/2880]; add ::101 of 1
 		1 REQUEST: REPLY ia1[::101 3600/3600 T 1800/2880] ia2[::10 3600/3600 T 1800/2880]; del ::101 of 1; add ::101 of 1; add ::10 of 1
 		1 REQUEST: REPLY ia3[::101 3600/3600 T 1800/2880]; del ::101 of 1; add ::101 of 1
+		1 RENEW: REPLY ia2[::10 3600/3600 T 1800/2880] ia3[::101 3600/3600 T 1800/2880]; old ::10 of 1; old ::101 of 1
 		1 RENEW: REPLY ia1[::101 3600/3600 T 1800/2880]; del ::101 of 1; add ::101 of 1`)
 }
 
@@ -78,6 +83,55 @@ func TestADUIDStandsInForACardThatNobodyHasHeardOf(t *testing.T) {
 		1 RENEW: REPLY ia1[::101 3600/3600, ::11 0/0 T 1800/2880]; del ::11 of 1; del ::101 of 2; del ::12 of 2; add ::101 of 1`)
 }
 
+func TestACardIsNotStoodInForWhileItIsAway(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Hosts = []Host{{MAC: nic(1).String(), IP: ip("::101")}}
+	l := newLab(t, c)
+	l.join(1, "")
+	l.now += 2 * DefaultLease
+	l.s.Expire(l.now, l.now)
+	l.out = nil
+	l.send(2, solicit, ias(1, "::10"), duid(duidLL(1)...)) // a clone of the machine that is away
+	l.send(1, renew, ias(1, "::101"))
+	l.want(`
+		2 SOLICIT: ADVERTISE first choice true ia1[::10 3600/3600 T 1800/2880]
+		1 RENEW: REPLY ia1[::101 3600/3600 T 1800/2880]; add ::101 of 1`)
+}
+
+func TestAClientThatMovedIsRememberedOnce(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, small())
+	l.join(1, "::10")
+	l.send(1, release, ias(1, "::10"))
+	c := small()
+	c.Hosts = []Host{{MAC: nic(1).String(), IP: ip("::101")}}
+	l.restart(c)
+	l.join(1, "")
+	var got []string
+	for _, x := range l.s.History() {
+		got = append(got, short(x.IP))
+	}
+	if len(got) != 1 || got[0] != "::101" {
+		t.Errorf("remembered are %v, want ::101 alone", got)
+	}
+}
+
+func TestALeaseThatRunsGoesBeforeOneThatEnded(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, small())
+	s, err := NewServer(small(), []lease.Lease{held(1, "::11", 2000), held(1, "::10", 900)}, l.now) // in either order
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.s = s
+	l.send(1, solicit, ias(1, "::10"))
+	l.send(1, renew, ias(1, "::11"))
+	l.want(`
+		1 SOLICIT: ADVERTISE first choice true ia1[::11 3600/3600 T 1800/2880]
+		1 RENEW: REPLY ia1[::11 3600/3600 T 1800/2880]; old ::11 of 1`)
+}
+
 func TestAnAddressThatIsNoLongerAllowedRunsOutBesideTheNewOne(t *testing.T) {
 	t.Parallel()
 	c := small()
@@ -96,6 +150,12 @@ func TestAnAddressThatIsNoLongerAllowedRunsOutBesideTheNewOne(t *testing.T) {
 		::19 of 2/1 "" until 4600
 		::20 of 1/1 "" until 4600
 		::30 of 1/1 "" until 5600`)
+	l.send(1, decline, ias(1, "::30"))
+	l.send(1, release, ias(1, "::20"))
+	l.want(`
+		1 DECLINE: REPLY Success; del ::30 of 1
+		1 RELEASE: REPLY Success; del ::20 of 1`)
+	l.wantLeases(`::19 of 2/1 "" until 4600`)
 }
 
 func TestTimesOfAnAddressThatRunsOut(t *testing.T) {
@@ -162,6 +222,41 @@ func TestServersAndReservedAddressesAreNotGivenAway(t *testing.T) {
 	l.out = nil
 	l.send(8, solicit, ias(1))
 	l.want(`8 SOLICIT: ADVERTISE first choice true ia1[NoAddrsAvail]`)
+}
+
+func TestAllSubnetsOfALinkAreServed(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Prefixes = append(c.Prefixes, netip.MustParsePrefix("2001:db8:8::/48"))
+	c.Ranges = append(c.Ranges, Range{Start: ip("2001:db8:8::10"), End: ip("2001:db8:8::10")})
+	c.Hosts = []Host{{MAC: nic(3).String(), IP: ip("2001:db8:8:ffff::3")}}
+	l := newLab(t, c)
+	l.join(1, "2001:db8:8::10")
+	l.join(3, "")
+	l.send(2, confirm, ias(1, "2001:db8:8:1::1", "::99"))
+	l.send(2, request, ias(1, "2001:db8:8::10"), ias(2, "2001:db8:9::10"))
+	l.want(`
+		1 SOLICIT: ADVERTISE first choice true ia1[2001:db8:8::10 3600/3600 T 1800/2880]
+		1 REQUEST: REPLY ia1[2001:db8:8::10 3600/3600 T 1800/2880]; add 2001:db8:8::10 of 1
+		3 SOLICIT: ADVERTISE first choice true ia1[2001:db8:8:ffff::3 3600/3600 T 1800/2880]
+		3 REQUEST: REPLY ia1[2001:db8:8:ffff::3 3600/3600 T 1800/2880]; add 2001:db8:8:ffff::3 of 3
+		2 CONFIRM: REPLY Success
+		2 REQUEST: REPLY ia1[::11 3600/3600 T 1800/2880] ia2[NotOnLink]; add ::11 of 2`)
+}
+
+func TestOverlappingRangesAreOnePool(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Ranges = append(c.Ranges, Range{Start: ip("::12"), End: ip("::13"), LeaseSeconds: 60})
+	l := newLab(t, c)
+	got := map[string]bool{}
+	for n := range byte(5) {
+		got[l.join(n, "")] = true
+	}
+	want := map[string]bool{ip("::10").String(): true, ip("::11").String(): true, ip("::12").String(): true, ip("::13").String(): true, "": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("five clients got (-want +got):\n%s", diff)
+	}
 }
 
 func TestRangesHaveTheirOwnTimesAndAreFilledInOrder(t *testing.T) {

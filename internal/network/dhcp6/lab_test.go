@@ -114,7 +114,7 @@ func fqdn(name string) dhcpv6.Option {
 
 func ask(codes ...dhcpv6.OptionCode) dhcpv6.Option { return dhcpv6.OptRequestedOption(codes...) }
 
-// message makes a message of client n as clients do: a DUID-LL unless it has another, the server's DUID where it belongs.
+// client6 makes a message of client n as clients do: a DUID-LL unless it has another, the server's DUID where it belongs.
 func client6(n byte, kind dhcpv6.MessageType, options ...dhcpv6.Option) *dhcpv6.Message {
 	m := &dhcpv6.Message{MessageType: kind, TransactionID: dhcpv6.TransactionID{7, 7, n}}
 	for _, o := range options {

@@ -134,10 +134,12 @@ func TestWhatIsRememberedIsBoundedAndFixedAddressesStayAvailable(t *testing.T) {
 	}
 	l.out = nil
 	l.join(30, "2001:db8:7:0:ff::2")
+	l.send(30, renew, ias(1, "2001:db8:7:0:ff::2"))
 	l.join(1, "")
 	remembered = append(remembered, s.Remembered())
 	l.want(`
 		30 SOLICIT: ADVERTISE first choice true ia1[NoAddrsAvail]
+		30 RENEW: REPLY ia1[NoBinding]
 		1 SOLICIT: ADVERTISE first choice true ia1[::101 3600/3600 T 1800/2880]
 		1 REQUEST: REPLY ia1[::101 3600/3600 T 1800/2880]; add ::101 of 1`)
 	if diff := cmp.Diff([]int{maxLeases, maxLeases, maxLeases + 1}, remembered); diff != "" {
@@ -150,16 +152,21 @@ func TestWhatIsRememberedIsBoundedAndFixedAddressesStayAvailable(t *testing.T) {
 
 func TestAGuestThatDeclinesEverythingUsesUpNothing(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, small())
-	for range 3 * maxResting {
-		a := l.join(1, "")
-		l.send(1, decline, ias(1, a))
-	}
-	if got := len(l.s.pool.rest.order); got > maxResting+1 || l.s.Remembered() != 0 {
-		t.Errorf("%d addresses rest, %d leases are remembered", got, l.s.Remembered())
-	}
-	l.out = nil
-	if got := l.join(2, ""); got == "" {
-		t.Errorf("nothing is left for another:\n%v", l.out)
+	for name, c := range map[string]Config{"a small range": small(), "a large range": large()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, c)
+			for range 2 * maxResting {
+				a := l.join(1, "")
+				l.send(1, decline, ias(1, a))
+			}
+			if got := len(l.s.pool.rest.order); got > maxResting+1 || len(l.s.pool.rest.until) > got || l.s.Remembered() != 0 {
+				t.Errorf("%d addresses rest, %d leases are remembered", got, l.s.Remembered())
+			}
+			l.out = nil
+			if got := l.join(2, ""); got == "" {
+				t.Errorf("nothing is left for another:\n%v", l.out)
+			}
+		})
 	}
 }

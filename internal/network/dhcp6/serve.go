@@ -80,9 +80,6 @@ func (x *exchange) request() error {
 func (x *exchange) confirm() error {
 	listed, foreign := false, false
 	for _, a := range x.p.ias {
-		if a.kind == dhcpv6.OptionIAPD {
-			continue
-		}
 		for _, addr := range a.addresses {
 			listed = true
 			foreign = foreign || !x.config.onLink(addr)
