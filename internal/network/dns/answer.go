@@ -147,11 +147,10 @@ func (b *builder) noData(top []byte) {
 }
 
 func (b *builder) soa(owner, top []byte) {
-	var room [2*maxName + 20]byte
-	data := append(room[:0], top...)
-	data = append(data, "\x06nobody\x07invalid\x00"...)
-	data = append(data, 0, 0, 0, 1, 0, 0, 0x0e, 0x10, 0, 0, 0x04, 0xb0, 0, 0x09, 0x3a, 0x80, 0, 0, 0, negativeTTL)
-	b.record(owner, dns.TypeSOA, negativeTTL, data)
+	const rest = "\x06nobody\x07invalid\x00" + // who keeps it, then its serial number and times
+		"\x00\x00\x00\x01\x00\x00\x0e\x10\x00\x00\x04\xb0\x00\x09\x3a\x80\x00\x00\x00" + string(rune(negativeTTL))
+	b.data = append(append(b.data[:0], top...), rest...)
+	b.record(owner, dns.TypeSOA, negativeTTL, b.data)
 }
 
 // refuseANY answers a question for everything with nothing (RFC 8482 section 4.2): else it is how a small question
@@ -204,8 +203,8 @@ func (z *zone) find(b *builder, l *leases, name []byte) *node {
 		return n
 	}
 	if key, ok := z.leaseKey(name); ok {
-		var room [65]byte
-		b.v4, b.v6 = l.addresses(b.v4, b.v6, append(append(room[:0], key...), 0))
+		b.data = append(append(b.data[:0], key...), 0)
+		b.v4, b.v6 = l.addresses(b.v4, b.v6, b.data)
 	}
 	if n != nil && len(n.v4) > 0 {
 		b.v4 = append(b.v4[:0], n.v4...)

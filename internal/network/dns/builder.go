@@ -18,6 +18,7 @@ type builder struct {
 	counts  [3]uint16 // answers, authorities, additionals
 	section int
 	v4, v6  []netip.Addr // room for the addresses of a name
+	data    []byte       // and for what a record holds; stacks stay small (there are thousands)
 }
 
 const (

@@ -77,7 +77,7 @@ func TestPrivateReverseIsKeptFromPublicForwardersAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _, ok := parseQuery(pack(t, 1, "4.3.2.10.in-addr.arpa. PTR"), make([]byte, maxName))
+		q, _, ok := parseQuery(pack(t, 1, "4.3.2.10.in-addr.arpa. PTR"), make([]byte, 2*maxName))
 		if !ok {
 			t.Fatal("the question cannot be read")
 		}

@@ -60,19 +60,18 @@ func parseQuery(msg, scratch []byte) (q query, rcode int, ok bool) {
 	q.question = msg[headerLen : off+4]
 	q.typ = binary.BigEndian.Uint16(msg[off:])
 	q.class = binary.BigEndian.Uint16(msg[off+2:])
-	rcode = q.additional(msg, off+4, count(10))
+	rcode = q.additional(msg, scratch[len(name):], off+4, count(10))
 	return q, rcode, true
 }
 
 // additional reads what follows the question: an OPT record (RFC 6891), or signatures of the transaction, which are for
 // zone transfers and updates and mean nothing here.
-func (q *query) additional(msg []byte, off, n int) int {
+func (q *query) additional(msg, scratch []byte, off, n int) int {
 	if n > 4 {
 		return dns.RcodeFormatError
 	}
 	for range n {
-		var buf [maxName]byte
-		name, next, err := readName(buf[:0], msg, off)
+		name, next, err := readName(scratch[:0], msg, off)
 		if err != nil || next+10 > len(msg) {
 			return dns.RcodeFormatError
 		}

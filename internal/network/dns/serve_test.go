@@ -36,9 +36,15 @@ func listen(t testing.TB, host string) (Sockets, string) {
 }
 
 // serve runs a server on loopback until the test ends, and returns where.
-func serve(t testing.TB, s *Server, host string) string {
+func serve(t testing.TB, s *Server, hosts ...string) []string {
 	t.Helper()
-	sockets, at := listen(t, host)
+	var sockets Sockets
+	var at []string
+	for _, h := range hosts {
+		more, a := listen(t, h)
+		sockets.UDP, sockets.TCP = append(sockets.UDP, more.UDP...), append(sockets.TCP, more.TCP...)
+		at = append(at, a)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, sockets) }()
@@ -92,7 +98,7 @@ func TestQuestionsAreAnsweredOnSockets(t *testing.T) {
 			up := newUpstream(t, zoneScript(t, "a.example. 60 IN A 192.0.2.1"))
 			s := newServer(t, Config{Forwarders: []Forwarder{{Addr: up.addr}}}, nil)
 			s.SetLease(addr("10.0.0.1"), "vm")
-			at := serve(t, s, host)
+			at := serve(t, s, host)[0]
 			const forwarded = "NOERROR rd ra | a.example. A\nan a.example. 60 IN A 192.0.2.1"
 			udp, tcp := dial(t, "udp", at), dial(t, "tcp", at)
 			buf := make([]byte, maxTCP)
@@ -122,7 +128,7 @@ func TestGarbageOnASocketDoesNotEndIt(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{}, nil)
 	s.SetLease(addr("10.0.0.1"), "vm")
-	at := serve(t, s, "127.0.0.1")
+	at := serve(t, s, "127.0.0.1")[0]
 	c := dial(t, "udp", at)
 	for _, junk := range [][]byte{{}, {1}, make([]byte, 11), make([]byte, 60000)} {
 		if _, err := c.Write(junk); err != nil {
@@ -158,7 +164,7 @@ func TestAnswersOnOneConnectionComeAsTheyAreReady(t *testing.T) {
 	})
 	s := newServer(t, Config{Forwarders: []Forwarder{{Addr: up.addr}}}, nil)
 	s.SetLease(addr("10.0.0.1"), "vm")
-	c := dial(t, "tcp", serve(t, s, "127.0.0.1"))
+	c := dial(t, "tcp", serve(t, s, "127.0.0.1")[0])
 	all := append(framed(pack(t, 1, "slow.example. A")), framed(pack(t, 2, "vm. A"))...)
 	for i := range all { // however it is cut into segments
 		if _, err := c.Write(all[i : i+1]); err != nil {
@@ -192,7 +198,7 @@ func ends(c net.Conn) error {
 func TestConnectionsThatWasteTimeAreClosed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{}, newShared(t, Options{Limits: Limits{Idle: 300 * time.Millisecond}}))
-	at := serve(t, s, "127.0.0.1")
+	at := serve(t, s, "127.0.0.1")[0]
 	for name, bytes := range map[string][]byte{
 		"says nothing":             nil,
 		"half a length":            {0},
@@ -219,7 +225,7 @@ func TestOneClientCannotTakeAllConnections(t *testing.T) {
 	limits := Limits{PerClient: 2, Clients: Quota{Each: 3, Soft: 10, Hard: 10, Reserve: 1}}
 	s := newServer(t, Config{}, newShared(t, Options{Limits: limits}))
 	s.SetLease(addr("10.0.0.1"), "vm")
-	at := serve(t, s, "127.0.0.1")
+	at := serve(t, s, "127.0.0.1")[0]
 	from := func(source string) (net.Conn, bool) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
 		c, err := d.Dial("tcp", at)
@@ -264,7 +270,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	for i := range maxAddresses {
 		s.SetLease(addr(fmt.Sprintf("10.0.0.%d", i)), "many")
 	}
-	c := dial(t, "tcp", serve(t, s, "127.0.0.1"))
+	c := dial(t, "tcp", serve(t, s, "127.0.0.1")[0])
 	_ = c.(*net.TCPConn).SetReadBuffer(4096)
 	q := framed(pack(t, 1, "many. A"))
 	for {
@@ -316,7 +322,7 @@ func TestAChangeLosesNoQuestion(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{Domain: "lab0"}, nil)
 	s.SetLease(addr("10.0.0.1"), "vm")
-	at := serve(t, s, "127.0.0.1")
+	at := serve(t, s, "127.0.0.1")[0]
 	stop := make(chan struct{})
 	var changing sync.WaitGroup
 	changing.Go(func() {

@@ -26,7 +26,7 @@ type Server struct {
 // scratch is what one question needs while it is being answered. Nobody holds one while nothing is to be done.
 type scratch struct {
 	in   [maxUDP + 1]byte
-	name [maxName + 1]byte
+	name [2 * maxName]byte // of the question, and of what follows it
 	key  []byte
 	b    builder
 

@@ -28,27 +28,38 @@ const burst = 32
 func (s *Server) Serve(ctx context.Context, sockets Sockets) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	sockets.setDeadline(time.Time{})
+	woken := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(woken)
+		sockets.setDeadline(time.Unix(1, 0))
+	})
 	var all sync.WaitGroup
 	for _, c := range sockets.UDP {
-		_ = c.SetReadDeadline(time.Time{})
 		all.Go(func() { cancel(s.serveUDP(ctx, c)) })
 	}
-	for _, l := range sockets.TCP {
-		_ = l.SetDeadline(time.Time{})
+	for _, l := range sockets.TCP[:max(0, len(sockets.TCP)-1)] {
 		all.Go(func() { cancel(s.serveTCP(ctx, l)) })
 	}
-	<-ctx.Done()
-	for _, c := range sockets.UDP {
-		_ = c.SetReadDeadline(time.Unix(1, 0))
+	if n := len(sockets.TCP); n > 0 { // a thousand networks have a thousand stacks less so
+		cancel(s.serveTCP(ctx, sockets.TCP[n-1]))
 	}
-	for _, l := range sockets.TCP {
-		_ = l.SetDeadline(time.Unix(1, 0))
-	}
+	<-woken
 	all.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
+}
+
+// setDeadline lets waiting begin, or ends it when the time is past.
+func (s Sockets) setDeadline(at time.Time) {
+	for _, c := range s.UDP {
+		_ = c.SetReadDeadline(at)
+	}
+	for _, l := range s.TCP {
+		_ = l.SetDeadline(at)
+	}
 }
 
 // serveUDP waits for datagrams without room for them: a thousand networks mostly wait.
