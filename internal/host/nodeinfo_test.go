@@ -54,11 +54,14 @@ func TestAThreadHasAPartOfItsProcessTime(t *testing.T) {
 	}
 	all, err := k.ProcStat(os.Getpid(), 0)
 	must(t, err)
-	one, err := k.ThreadTime(os.Getpid(), unix.Gettid())
-	if err != nil || one > all.User+all.System+100*time.Millisecond {
-		t.Errorf("the thread ran %v, its process %v, %v", one, all.User+all.System, err)
+	one, err := k.ThreadStat(os.Getpid(), unix.Gettid())
+	if err != nil || one.Time > all.User+all.System+100*time.Millisecond {
+		t.Errorf("the thread ran %v, its process %v, %v", one.Time, all.User+all.System, err)
 	}
-	if _, err := k.ThreadTime(os.Getpid(), 1<<30); !errors.Is(err, host.ErrGone) {
+	if last := runtime.NumCPU() + 1024; one.CPU < 0 || one.CPU > last {
+		t.Errorf("the thread ran on processor %d", one.CPU)
+	}
+	if _, err := k.ThreadStat(os.Getpid(), 1<<30); !errors.Is(err, host.ErrGone) {
 		t.Errorf("a thread that is not there: %v", err)
 	}
 }

@@ -42,14 +42,26 @@ func (k *Kernel) ProcStat(pid int, start uint64) (ProcStat, error) {
 	}, errors.Join(e1, e2, e3, e4)
 }
 
-// ThreadTime is how long one thread of a process has run so far, in steps of 10 ms; ErrGone when there is none such.
-func (k *Kernel) ThreadTime(pid, tid int) (time.Duration, error) {
+// ThreadStat is what one thread has used, and where.
+type ThreadStat struct {
+	Time time.Duration // in steps of 10 ms
+	CPU  int           // the processor that it ran on last
+}
+
+// ThreadStat reads what a thread of a process has used so far; ErrGone when there is none such.
+func (k *Kernel) ThreadStat(pid, tid int) (ThreadStat, error) {
 	k.Step("thread stat")
 	f, err := statLine(fmt.Sprintf("%d/task/%d", pid, tid))
 	if err != nil {
-		return 0, err
+		return ThreadStat{}, err
 	}
-	return cpuTime(f)
+	const processor = 39
+	if len(f) <= processor-firstField {
+		return ThreadStat{}, fmt.Errorf("thread %d: its status has only %d fields", tid, len(f))
+	}
+	took, e1 := cpuTime(f)
+	cpu, e2 := strconv.Atoi(f[processor-firstField])
+	return ThreadStat{Time: took, CPU: cpu}, errors.Join(e1, e2)
 }
 
 // cpuTime adds up the time in user and in system mode.

@@ -211,6 +211,47 @@ func (v *Params) XDR(x *xdr.Coder) {
 	x.Int32(&v.N)
 }
 
+// VCPUsArgs asks for the virtual CPUs of a domain, and for maps of the host's CPUs of so many bytes.
+type VCPUsArgs struct {
+	Domain
+	MaxInfo, MapLen int32
+}
+
+// XDR implements xdr.Value.
+func (v *VCPUsArgs) XDR(x *xdr.Coder) {
+	v.Domain.XDR(x)
+	x.Int32(&v.MaxInfo)
+	x.Int32(&v.MapLen)
+}
+
+// VCPUInfo is one virtual CPU.
+type VCPUInfo struct {
+	Number  uint32
+	State   int32
+	CPUTime uint64 // ns
+	CPU     int32
+}
+
+// XDR implements xdr.Value.
+func (v *VCPUInfo) XDR(x *xdr.Coder) {
+	x.Uint32(&v.Number)
+	x.Int32(&v.State)
+	x.Uint64(&v.CPUTime)
+	x.Int32(&v.CPU)
+}
+
+// VCPUs is the answer to DOMAIN_GET_VCPUS. The maps follow each other.
+type VCPUs struct {
+	Info    []VCPUInfo
+	CPUMaps []byte
+}
+
+// XDR implements xdr.Value.
+func (v *VCPUs) XDR(x *xdr.Coder) {
+	xdr.Slice(x, &v.Info, MaxVCPUs)
+	x.Opaque(&v.CPUMaps, MaxCPUMaps)
+}
+
 // StatsArgs asks for the statistics of some domains, or of all.
 type StatsArgs struct {
 	Domains []Domain

@@ -22,6 +22,9 @@ func (v *DomainStringFlags) CallFlags() uint32 { return v.Flags }
 func (v *DomainOptStringFlags) CallFlags() uint32 { return v.Flags }
 
 // CallFlags implements Flagged.
+func (v *ParamsArgs) CallFlags() uint32 { return v.Flags }
+
+// CallFlags implements Flagged.
 func (v *NetworkFlags) CallFlags() uint32 { return v.Flags }
 
 // CallFlags implements Flagged.

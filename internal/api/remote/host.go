@@ -127,3 +127,30 @@ func (v *Identity) XDR(x *xdr.Coder) {
 	xdr.Slice(x, &v.Params, 20)
 	x.Uint32(&v.Flags)
 }
+
+// CPUMapArgs asks which of the host's CPUs there are.
+type CPUMapArgs struct {
+	NeedMap, NeedOnline int32
+	Flags               uint32
+}
+
+// XDR implements xdr.Value.
+func (v *CPUMapArgs) XDR(x *xdr.Coder) {
+	x.Int32(&v.NeedMap)
+	x.Int32(&v.NeedOnline)
+	x.Uint32(&v.Flags)
+}
+
+// CPUMap is the answer to NODE_GET_CPU_MAP: which CPUs are online, how many those are, and how many there are.
+type CPUMap struct {
+	Map    []byte
+	Online uint32
+	N      int32
+}
+
+// XDR implements xdr.Value.
+func (v *CPUMap) XDR(x *xdr.Coder) {
+	x.Opaque(&v.Map, MaxCPUMap)
+	x.Uint32(&v.Online)
+	x.Int32(&v.N)
+}

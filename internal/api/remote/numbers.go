@@ -28,6 +28,7 @@ const (
 	ProcNodeGetCPUStats                = 227
 	ProcNodeGetMemoryStats             = 228
 	ProcNodeGetSecurityModel           = 122
+	ProcNodeGetCPUMap                  = 293
 )
 
 // Domains: what there is.
@@ -63,6 +64,8 @@ const (
 	ProcConnectGetAllDomainStats     = 344
 	ProcDomainInterfaceAddresses     = 353
 	ProcDomainBlockStats             = 64
+	ProcDomainBlockStatsFlags        = 243
+	ProcDomainGetVCPUs               = 20
 	ProcDomainGetBlockInfo           = 194
 	ProcDomainInterfaceStats         = 65
 	ProcDomainMemoryStats            = 159

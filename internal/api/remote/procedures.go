@@ -38,6 +38,7 @@ func connectProcedures() []Procedure {
 		proc[NodeCPUStatsArgs, NodeStats](ProcNodeGetCPUStats, "NODE_GET_CPU_STATS", ReadOnly|Priority|Quick),
 		proc[NodeMemoryStatsArgs, NodeStats](ProcNodeGetMemoryStats, "NODE_GET_MEMORY_STATS", ReadOnly|Priority|Quick),
 		proc[xdr.Void, SecurityModel](ProcNodeGetSecurityModel, "NODE_GET_SECURITY_MODEL", ReadOnly|Priority|Quick),
+		proc[CPUMapArgs, CPUMap](ProcNodeGetCPUMap, "NODE_GET_CPU_MAP", ReadOnly|Priority|Quick),
 	}
 }
 
@@ -75,6 +76,8 @@ func domainProcedures() []Procedure {
 		proc[StatsArgs, Stats](ProcConnectGetAllDomainStats, "CONNECT_GET_ALL_DOMAIN_STATS", ReadOnly|Priority),
 		proc[DomainUintFlags, Interfaces](ProcDomainInterfaceAddresses, "DOMAIN_INTERFACE_ADDRESSES", ReadOnly|Priority),
 		proc[DomainString, BlockStats](ProcDomainBlockStats, "DOMAIN_BLOCK_STATS", ReadOnly|Priority),
+		proc[ParamsArgs, Params](ProcDomainBlockStatsFlags, "DOMAIN_BLOCK_STATS_FLAGS", ReadOnly|Priority),
+		proc[VCPUsArgs, VCPUs](ProcDomainGetVCPUs, "DOMAIN_GET_VCPUS", ReadOnly|Priority),
 		proc[DomainStringFlags, BlockInfo](ProcDomainGetBlockInfo, "DOMAIN_GET_BLOCK_INFO", ReadOnly|Priority),
 		proc[DomainString, InterfaceStats](ProcDomainInterfaceStats, "DOMAIN_INTERFACE_STATS", ReadOnly|Priority),
 		proc[DomainUintFlags, MemoryStats](ProcDomainMemoryStats, "DOMAIN_MEMORY_STATS", ReadOnly|Priority),

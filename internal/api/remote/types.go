@@ -135,6 +135,9 @@ const (
 	MaxModels      = 8192
 	MaxMemoryStats = 1024
 	MaxNodeStats   = 16
+	MaxVCPUs       = 16384
+	MaxCPUMaps     = 8 << 20
+	MaxCPUMap      = 2048
 	MaxChars       = 4097 // a security label
 )
 

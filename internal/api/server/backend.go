@@ -100,6 +100,8 @@ type DomainData interface {
 	DomainStats(ctx context.Context, uuid spec.UUID, groups uint32) ([]Param, error)
 	// InterfaceAddresses asks AddressesLease, AddressesAgent or AddressesARP.
 	InterfaceAddresses(ctx context.Context, uuid spec.UUID, source uint32) ([]InterfaceAddresses, error)
+	// VCPUs are those that there are now.
+	VCPUs(ctx context.Context, uuid spec.UUID) ([]VCPU, error)
 	BlockStats(ctx context.Context, uuid spec.UUID, device string) (BlockStats, error)
 	BlockInfo(ctx context.Context, uuid spec.UUID, device string) (BlockInfo, error)
 	InterfaceStats(ctx context.Context, uuid spec.UUID, device string) (InterfaceStats, error)

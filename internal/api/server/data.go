@@ -71,9 +71,18 @@ type Address struct {
 	Prefix uint32
 }
 
+// VCPU is one virtual CPU of a guest that runs.
+type VCPU struct {
+	Number uint32
+	State  int32  // virVcpuState
+	TimeNS uint64 // that it has run so far
+	CPU    int32  // the host's, which it ran on last; -1 when unknown
+}
+
 // BlockStats are the counters of a disk; -1 where unknown.
 type BlockStats struct {
 	ReadRequests, ReadBytes, WriteRequests, WriteBytes, Errors int64
+	FlushRequests, ReadNS, WriteNS, FlushNS                    int64
 }
 
 // BlockInfo are the sizes of a disk in bytes.

@@ -5,6 +5,9 @@ import (
 	"taproom/internal/api/virterr"
 )
 
+// typedParamStrings is VIR_TYPED_PARAM_STRING_OKAY, which libvirt's clients set by themselves.
+const typedParamStrings = 4
+
 // knownFlags are the flags that a call of libvirt's program takes. A flag that asks for what cannot be done is refused
 // rather than dropped: a guest started with autodestroy has to go with its client. What there is nothing of here (saved
 // images, snapshots, NVRAM) may be asked to go. Calls that are not listed check their flags themselves, or only read.
@@ -29,6 +32,8 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return VCPULive | VCPUConfig | VCPUMaximum | VCPUGuest, true
 	case remote.ProcDomainAttachDeviceFlags, remote.ProcNetworkUpdate:
 		return AffectLive | AffectConfig, true
+	case remote.ProcDomainBlockStatsFlags:
+		return typedParamStrings, true
 	case remote.ProcDomainOpenConsole:
 		return ConsoleForce | ConsoleSafe, true
 	}

@@ -156,6 +156,16 @@ func bindHost(p *program) {
 		*r = remote.NodeInfo{Model: n.Model, Memory: n.MemoryKiB, CPUs: n.CPUs, MHz: n.MHz, Nodes: n.Nodes, Sockets: n.Sockets, Cores: n.Cores, Threads: n.Threads}
 		return nil
 	})
+	bind(p, remote.ProcNodeGetCPUMap, func(q *request, a *remote.CPUMapArgs, r *remote.CPUMap) error {
+		r.N = q.backend.NodeInfo().CPUs // those that are offline are not counted
+		if a.NeedOnline != 0 {
+			r.Online = uint32(r.N)
+		}
+		if a.NeedMap != 0 {
+			r.Map = cpuMap(r.N, min((int(r.N)+7)/8, remote.MaxCPUMap))
+		}
+		return nil
+	})
 	bind(p, remote.ProcNodeGetFreeMemory, func(q *request, _ *xdr.Void, r *remote.Uint64) error {
 		r.N = q.backend.FreeMemory()
 		return nil
@@ -174,6 +184,15 @@ func bindHost(p *program) {
 		r.Model, r.DOI = "none", "0"
 		return nil
 	})
+}
+
+// cpuMap is a map of so many bytes in which the first CPUs are set.
+func cpuMap(cpus int32, size int) []byte {
+	m := make([]byte, size)
+	for cpu := range min(int(cpus), 8*size) {
+		m[cpu/8] |= 1 << (cpu % 8)
+	}
+	return m
 }
 
 // fillStats answers a question for up to room figures; with none it asks how many there are.

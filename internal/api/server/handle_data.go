@@ -20,6 +20,8 @@ func bindDomainData(p *program) {
 		r.N = [5]int64{s.ReadRequests, s.ReadBytes, s.WriteRequests, s.WriteBytes, s.Errors}
 		return err
 	})
+	bind(p, remote.ProcDomainBlockStatsFlags, blockStats)
+	bind(p, remote.ProcDomainGetVCPUs, vcpus)
 	bind(p, remote.ProcDomainGetBlockInfo, func(q *request, a *remote.DomainStringFlags, r *remote.BlockInfo) error {
 		i, err := q.backend.BlockInfo(q.ctx, a.UUID, a.S)
 		*r = remote.BlockInfo(i)
@@ -37,6 +39,48 @@ func bindDomainData(p *program) {
 		}
 		return err
 	})
+}
+
+// blockStats answers a question for up to so many figures; with none it asks how many there are.
+func blockStats(q *request, a *remote.ParamsArgs, r *remote.Params) error {
+	s, err := q.backend.BlockStats(q.ctx, a.UUID, a.Device)
+	if err != nil {
+		return err
+	}
+	all := []remote.TypedParam{
+		remote.Int64Param("wr_bytes", s.WriteBytes), remote.Int64Param("wr_operations", s.WriteRequests),
+		remote.Int64Param("rd_bytes", s.ReadBytes), remote.Int64Param("rd_operations", s.ReadRequests),
+		remote.Int64Param("flush_operations", s.FlushRequests), remote.Int64Param("wr_total_times", s.WriteNS),
+		remote.Int64Param("rd_total_times", s.ReadNS), remote.Int64Param("flush_total_times", s.FlushNS),
+	}
+	r.N = int32(len(all))
+	if a.N != 0 {
+		r.Params = all[:min(len(all), int(max(a.N, 0)))]
+		r.N = int32(len(r.Params))
+	}
+	return nil
+}
+
+// vcpus answers for up to so many virtual CPUs, each with a map of so many bytes of the host's CPUs that it may run on:
+// all of them.
+func vcpus(q *request, a *remote.VCPUsArgs, r *remote.VCPUs) error {
+	switch {
+	case a.MaxInfo < 0 || a.MaxInfo > remote.MaxVCPUs:
+		return virterr.New(virterr.InternalError, "maxinfo > REMOTE_VCPUINFO_MAX").In(virterr.FromRPC)
+	case a.MapLen < 0 || int64(a.MaxInfo)*int64(a.MapLen) > remote.MaxCPUMaps:
+		return virterr.New(virterr.InternalError, "maxinfo * maplen > REMOTE_CPUMAPS_MAX").In(virterr.FromRPC)
+	}
+	list, err := q.backend.VCPUs(q.ctx, a.UUID)
+	if err != nil {
+		return err
+	}
+	list = list[:min(len(list), int(a.MaxInfo))]
+	everywhere := cpuMap(q.backend.NodeInfo().CPUs, int(a.MapLen))
+	for _, v := range list {
+		r.Info = append(r.Info, remote.VCPUInfo{Number: v.Number, State: v.State, CPUTime: v.TimeNS, CPU: v.CPU})
+		r.CPUMaps = append(r.CPUMaps, everywhere...)
+	}
+	return nil
 }
 
 func domainStats(q *request, a *remote.StatsArgs, r *remote.Stats) error {

@@ -120,12 +120,15 @@ var varies = []struct {
 }{
 	{regexp.MustCompile(`\bpc-(i440fx|q35)-\d+\.\d+\b`), "pc-$1-<version>"},
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
+	{regexp.MustCompile(`(State: +running\n)CPU time: .*\n(CPU Aff)`), "$1$2"}, // shown once there is some
+	{regexp.MustCompile(`(?m)^CPU: +\d+$`), "CPU:            <n>"},
+	{regexp.MustCompile(`CPU Affinity: +[y-]+`), "CPU Affinity:   <cpus>"},
 	{regexp.MustCompile(`(\bcpu\.\w+|\bvcpu\.\d+\.time)=\d+`), "$1=<n>"},
 	// A bridge has something to say to a guest that stands still, sometimes.
 	{regexp.MustCompile(`(?m)(^vnet\d+ rx_(?:bytes|packets) |net\.\d+\.rx\.(?:bytes|pkts)=)\d+`), "$1<n>"},
 	// Whether something was counted is the same each time, how much is not.
 	{regexp.MustCompile(`(\bballoon\.[\w-]+|\.(?:bytes|pkts|reqs|times|time))=[1-9]\d*`), "$1=<n>"},
-	{regexp.MustCompile(`(?m)^((?:\w+ (?:rd|wr|rx|tx)_\w+|rss|minor_fault|unused|available|usable|disk_caches|last_update)) [1-9]\d*$`), "$1 <n>"},
+	{regexp.MustCompile(`(?m)^((?:\w+ (?:rd|wr|rx|tx|flush)_\w+|rss|minor_fault|unused|available|usable|disk_caches|last_update)) [1-9]\d*$`), "$1 <n>"},
 	{regexp.MustCompile(`/dev/pts/\d+`), "/dev/pts/<n>"},
 	{regexp.MustCompile(`\+\d{6,}:\+\d{6,}`), "+<uid>:+<gid>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?([+-]\d{4})?`), "<date>"},

@@ -48,7 +48,18 @@ func (f *Fake) BlockStats(_ context.Context, uuid spec.UUID, device string) (ser
 	if device != "vda" {
 		return server.BlockStats{}, virterr.New(virterr.InvalidArg, "invalid path: %s", device)
 	}
-	return server.BlockStats{ReadRequests: 10, ReadBytes: 4096, WriteRequests: 20, WriteBytes: 8192, Errors: -1}, nil
+	return server.BlockStats{
+		ReadRequests: 10, ReadBytes: 4096, WriteRequests: 20, WriteBytes: 8192, Errors: -1,
+		FlushRequests: 30, ReadNS: 1000, WriteNS: 2000, FlushNS: 3000,
+	}, nil
+}
+
+// VCPUs implements server.DomainData.
+func (f *Fake) VCPUs(_ context.Context, uuid spec.UUID) ([]server.VCPU, error) {
+	if err := f.change("VCPUs", uuid, running); err != nil {
+		return nil, err
+	}
+	return []server.VCPU{{Number: 0, State: 1, TimeNS: 1500000000, CPU: 3}}, nil
 }
 
 // BlockInfo implements server.DomainData.

@@ -284,7 +284,10 @@ vda rd_req 0
 vda rd_bytes 0
 vda wr_req 0
 vda wr_bytes 0
-vda errs 0
+vda flush_operations 0
+vda rd_total_times 0
+vda wr_total_times 0
+vda flush_total_times 0
 [exit 0]
 $ domblkstat guest vda --human
 Device: vda
@@ -292,7 +295,10 @@ Device: vda
  number of bytes read:           0
  number of write operations:     0
  number of bytes written:        0
- error count:                    0
+ number of flush operations:     0
+ total duration of reads (ns):   0
+ total duration of writes (ns):  0
+ total duration of flushes (ns): 0
 [exit 0]
 $ domifstat guest vnet0
 vnet0 rx_bytes <n>
@@ -443,8 +449,16 @@ current      config         2
 current      live           2
 [exit 0]
 $ vcpuinfo guest
-error: this function is not supported by the connection driver: virDomainGetVcpus
-[exit 1]
+VCPU:           0
+CPU:            <n>
+State:          running
+CPU Affinity:   <cpus>
+
+VCPU:           1
+CPU:            <n>
+State:          running
+CPU Affinity:   <cpus>
+[exit 0]
 $ suspend guest
 Domain 'guest' suspended
 [exit 0]

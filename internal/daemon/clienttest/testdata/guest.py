@@ -18,7 +18,7 @@ def loop():
         libvirt.virEventRunDefaultImpl()
 
 
-runner = threading.Thread(target=loop, daemon=True)  # an error ends the program
+runner = threading.Thread(target=loop, daemon=True)  # one that fails must not wait for it
 runner.start()
 conn = libvirt.open(uri)
 conn.setKeepAlive(5, 30)
@@ -109,6 +109,8 @@ leases = [(l["iface"], l["type"], l["mac"], l["ipaddr"], l["prefix"], l["hostnam
 print("leases", leases, net.DHCPLeases("52:54:00:00:00:09"))
 print("addresses", dom.interfaceAddresses(libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE))
 print("memory", sorted(dom.memoryStats()))
+print("virtual CPUs", [v[:2] for v in dom.vcpus()[0]], [any(m) for m in dom.vcpus()[1]])
+print("figures of a disk", sorted(dom.blockStatsFlags("vda")), dom.blockStatsFlags("vda")["rd_bytes"] > 0)
 print("counted", [n > 0 for n in dom.interfaceStats("vnet0")[:2]], dom.blockStats("vda")[0] > 0, dom.blockInfo("vda"))
 stats = conn.getAllDomainStats(libvirt.VIR_DOMAIN_STATS_STATE | libvirt.VIR_DOMAIN_STATS_CPU_TOTAL | libvirt.VIR_DOMAIN_STATS_VCPU)
 print("stats", [(d.name(), sorted(s)) for d, s in stats])
