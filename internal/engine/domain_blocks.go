@@ -3,11 +3,15 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
 	"taproom/internal/spec"
 )
 
@@ -74,9 +78,9 @@ func (e *Engine) blockStats(ctx context.Context, d *domain, v *view) []server.Pa
 				out = append(out, remote.Uint64Param(prefix+f.name, uint64(f.value)))
 			}
 		}
-		if use, err := e.k.FileUse(sourcePath(disk)); err == nil {
-			out = append(out, remote.Uint64Param(prefix+"allocation", use.Allocation),
-				remote.Uint64Param(prefix+"capacity", use.Capacity), remote.Uint64Param(prefix+"physical", use.Capacity))
+		if i, err := e.sizesOf(disk); err == nil {
+			out = append(out, remote.Uint64Param(prefix+"allocation", i.Allocation),
+				remote.Uint64Param(prefix+"capacity", i.Capacity), remote.Uint64Param(prefix+"physical", i.Physical))
 		}
 	}
 	return out
@@ -109,6 +113,10 @@ func (e *Engine) BlockStats(ctx context.Context, uuid spec.UUID, device string) 
 		s.WriteRequests += b.WriteOps
 		s.WriteBytes += b.WriteBytes
 		s.Errors += b.FailedRead + b.FailedWrite
+		s.ReadNS += b.ReadNS
+		s.WriteNS += b.WriteNS
+		s.FlushRequests += b.FlushOps
+		s.FlushNS += b.FlushNS
 	}
 	if !found {
 		return s, noDisk(d, device)
@@ -131,13 +139,33 @@ func (e *Engine) BlockInfo(ctx context.Context, uuid spec.UUID, device string) (
 		if path == "" || device != disk.Target.Dev && device != path {
 			continue
 		}
-		use, err := e.k.FileUse(path)
+		i, err := e.sizesOf(disk)
 		if err != nil {
 			return server.BlockInfo{}, virterr.New(virterr.SystemError, "cannot measure disk '%s' of domain '%s': %w", device, d.label, err)
 		}
-		return server.BlockInfo{Allocation: use.Allocation, Capacity: use.Capacity, Physical: use.Capacity}, nil
+		return i, nil
 	}
 	return server.BlockInfo{}, noDisk(d, device)
+}
+
+// sizesOf measures what is behind a disk. How large a disk its guest sees, a qcow2 image says itself.
+func (e *Engine) sizesOf(disk spec.Disk) (server.BlockInfo, error) {
+	path := sourcePath(disk)
+	use, err := e.k.FileUse(path)
+	if err != nil {
+		return server.BlockInfo{}, err
+	}
+	i := server.BlockInfo{Allocation: use.Allocation, Capacity: use.Capacity, Physical: use.Capacity}
+	if disk.Driver == nil || disk.Driver.Type != "qcow2" {
+		return i, nil
+	}
+	f, err := e.k.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return i, err
+	}
+	defer f.Close()
+	i.Capacity, err = guest.VirtualSize(f)
+	return i, err
 }
 
 func noDisk(d *domain, device string) error {

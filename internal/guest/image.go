@@ -23,6 +23,18 @@ const (
 	qcowHeader       = 80         // up to and with the incompatible features
 )
 
+// VirtualSize is how large a disk a qcow2 image holds, in bytes.
+func VirtualSize(r io.ReaderAt) (uint64, error) {
+	h := make([]byte, 32)
+	if _, err := r.ReadAt(h, 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read the header: %w", err)
+	}
+	if binary.BigEndian.Uint32(h) != qcowMagic {
+		return 0, ErrFormat
+	}
+	return binary.BigEndian.Uint64(h[24:]), nil
+}
+
 // CheckImage reads the header of an image that was opened for a Need. Whoever wrote the image must not choose which
 // other files are opened for it: a backing file that the document does not declare, and any external data file, are
 // refused.
