@@ -21,7 +21,7 @@ import (
 type FileWatch struct {
 	path  string
 	queue *os.File
-	fd    int // of the queue; File.Fd would take it from the poller
+	fd    int                // of the queue; File.Fd would take it from the poller
 	names map[int32][]string // by watched directory; nil: every name in it
 }
 
