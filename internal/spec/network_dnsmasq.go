@@ -119,7 +119,7 @@ func (d *dnsmasq) line(name, value string) error {
 	}
 	read, ok := readers[name]
 	if !ok {
-		return unsupported(dnsmasqAt, "option %.60q is not dnsmasq's to decide here; %s", name, insteadOf(name))
+		return unsupported(dnsmasqAt, "option %.60q of dnsmasq is not read; %s", name, insteadOf(name))
 	}
 	if value == "" || control(value) {
 		return invalid(dnsmasqAt, "%s has no usable value", name)
@@ -151,7 +151,7 @@ func insteadOf(name string) string {
 			return s.instead
 		}
 	}
-	return "leave it out; dhcp-option, dhcp-match, dhcp-boot, server, local, address, host-record, cname, txt-record, srv-host and ptr-record are read"
+	return "dhcp-option, dhcp-match, dhcp-boot, server, local, address, host-record, cname, txt-record, srv-host and ptr-record are"
 }
 
 // match reads set:TAG,option:client-arch,N.

@@ -127,10 +127,10 @@ func TestALineThatIsNotReadIsRefusedByNameAndSaysWhatToUse(t *testing.T) {
 		line, want  string
 		unsupported bool
 	}{
-		{"dhcp-range=10.0.0.1,10.0.0.9", `option "dhcp-range" is not dnsmasq's to decide here; use <ip><dhcp><range>`, true},
-		{"log-queries", `option "log-queries" is not dnsmasq's to decide here; leave it out`, true},
-		{"conf-file=/etc/x", `option "conf-file" is not dnsmasq's to decide here; leave it out; dhcp-option, `, true},
-		{"", `option "" is not dnsmasq's`, true},
+		{"dhcp-range=10.0.0.1,10.0.0.9", `option "dhcp-range" of dnsmasq is not read; use <ip><dhcp><range>`, true},
+		{"log-queries", `option "log-queries" of dnsmasq is not read; leave it out`, true},
+		{"conf-file=/etc/x", `option "conf-file" of dnsmasq is not read; dhcp-option, `, true},
+		{"", `option "" of dnsmasq is not read`, true},
 		{"dhcp-option", "dhcp-option has no usable value", false},
 		{"dhcp-option=6,192.0.2.1\nlog-queries", "dhcp-option has no usable value", false},
 		{"dhcp-option=option:no-such,1", "use the form dhcp-option=[tag:TAG,]N|option:NAME|option6:NAME[,VALUE]", true},
