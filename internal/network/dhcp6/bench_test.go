@@ -139,3 +139,17 @@ func TestAFloodOfStrangersCostsTheSameHoweverFullANetworkIs(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkReplace is what a changed configuration costs a network with 10,000 leases.
+func BenchmarkReplace(b *testing.B) {
+	old := crowded(b, large(), 10000, 0)
+	b.ReportAllocs()
+	for range b.N {
+		s, err := NewServer(large(), old.History(), 1000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Inherit(old)
+		s.Expire(1000, 1000)
+	}
+}

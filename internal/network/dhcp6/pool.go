@@ -26,9 +26,10 @@ type pool struct {
 	used     []*holes // for each range, what has a lease, rests or is not for everybody
 }
 
-func newPool(c *Config) *pool {
+// newPool returns a pool with room for so many leases to begin with.
+func newPool(c *Config, leases int) *pool {
 	p := &pool{
-		config: c, leases: newTable(), rest: newRest(),
+		config: c, leases: newTable(leases), rest: newRest(),
 		byDUID: map[string]*Host{}, byMAC: map[packet.MAC]*Host{}, byName: map[string]*Host{},
 		fixed: map[netip.Addr]*Host{}, excluded: map[netip.Addr]bool{},
 	}

@@ -28,7 +28,7 @@ func NewServer(c Config, leases []lease.Lease, now int64) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c, born: now}
-	s.pool = newPool(&s.config)
+	s.pool = newPool(&s.config, len(leases))
 	s.options = s.static()
 	for _, l := range leases {
 		if l.IP.Is6() && !l.IP.Is4In6() {
@@ -123,10 +123,7 @@ func (s *Server) Expire(since, now int64) []lease.Change {
 	var changes []lease.Change
 	if !s.settled {
 		s.settled = true
-		for _, l := range s.History() {
-			if l.Live(s.born) {
-				continue
-			}
+		for _, l := range s.pool.leases.sorted(func(l *lease.Lease) bool { return !l.Live(s.born) }) {
 			if l.Ends > since {
 				changes = append(changes, lease.Change{Kind: lease.Deleted, Lease: l})
 			}

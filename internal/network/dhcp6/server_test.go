@@ -252,6 +252,7 @@ func TestAFullRangeReusesTheLongestFree(t *testing.T) {
 	l.out = nil
 	l.send(9, solicit, ias(1))
 	l.send(9, request, ias(1, "::10"))
+	l.send(0, renew, ias(1, "::10"))
 	l.send(2, release, ias(1, "::12"))
 	l.now += 5
 	l.send(1, release, ias(1, "::11"))
@@ -262,6 +263,7 @@ func TestAFullRangeReusesTheLongestFree(t *testing.T) {
 	l.want(`
 		9 SOLICIT: ADVERTISE first choice true ia1[NoAddrsAvail]
 		9 REQUEST: REPLY ia1[NoAddrsAvail]
+		0 RENEW: REPLY ia1[::10 3600/3600 T 1800/2880]; old ::10 of 0
 		2 RELEASE: REPLY Success; del ::12 of 2
 		1 RELEASE: REPLY Success; del ::11 of 1
 		9 SOLICIT: ADVERTISE first choice true ia1[::12 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] ia3[NoAddrsAvail]

@@ -36,8 +36,8 @@ type entry struct {
 	index int    // there
 }
 
-func newTable() *table {
-	return &table{at: map[netip.Addr]*entry{}, of: map[identity]*entry{}, cards: map[packet.MAC]int{}}
+func newTable(leases int) *table {
+	return &table{at: make(map[netip.Addr]*entry, leases), of: make(map[identity]*entry, leases), cards: make(map[packet.MAC]int, leases)}
 }
 
 // add stores a lease of an address that has none. It is in no queue yet.
