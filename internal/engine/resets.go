@@ -44,9 +44,27 @@ func (e *Engine) onReset(ctx context.Context, d *domain, run *running, ev qmp.Ev
 	if run.resets.belongs(ev.Time, data.Guest) {
 		return
 	}
+	if run.rebooting.Swap(false) { // it booted again by itself: when it powers off later, it means it
+		e.work.Go(func() { e.writeDownBooted(ctx, d, run) })
+	}
 	e.publish(server.DomainReboot{Domain: d.view().ref})
 	if data.Guest && run.doc.OnReboot != actionRestart {
 		// There is nothing to preserve: the guest has begun anew.
 		e.afterEnd(ctx, d, run, "destroy", server.ShutoffDestroyed, server.EventStoppedDestroyed)
+	}
+}
+
+// writeDownBooted has the next daemon know that nothing is left to do of a reboot.
+func (e *Engine) writeDownBooted(ctx context.Context, d *domain, run *running) {
+	j, err := d.slot.Begin(ctx, "write down that domain '"+d.label+"' has booted")
+	if err != nil {
+		return
+	}
+	defer j.End()
+	if d.view().run != run {
+		return
+	}
+	if err := e.saveRecord(run); err != nil {
+		e.log.Warn("write down that a guest has booted again", "domain", d.label, "error", err)
 	}
 }
