@@ -36,6 +36,8 @@ type stateJSON struct {
 	Foreign  map[string]string
 	All      bool
 	Partial  bool
+
+	Advertised []string
 }
 
 func readState(t *testing.T, b []byte) Observed {
@@ -51,7 +53,7 @@ func readState(t *testing.T, b []byte) Observed {
 		set, key, _ := strings.Cut(e, " ")
 		s.Elements[Element{set, key}] = true
 	}
-	return Observed{State: s, Index: j.Index, Foreign: j.Foreign, All: j.All, Partial: j.Partial}
+	return Observed{State: s, Index: j.Index, Foreign: j.Foreign, All: j.All, Partial: j.Partial, Advertised: j.Advertised}
 }
 
 func TestDiff(t *testing.T) {
