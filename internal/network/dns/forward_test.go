@@ -39,15 +39,30 @@ func TestTheForwarderWithTheLongestDomainIsAsked(t *testing.T) {
 	s := newServer(t, Config{
 		Domain: "lab.corp.example", LocalOnly: true, NoForwardPlain: true,
 		Forwarders: []Forwarder{
-			{Domain: "corp.example", Addr: corp}, {Domain: "dev.corp.example", Addr: dev}, {Domain: "hidden.corp.example"},
-			{Domain: "1.10.in-addr.arpa", Addr: rev}, {Domain: "intra", Addr: corp},
+			{Domain: "corp.example", Addr: corp},
+			{Domain: "dev.corp.example", Addr: dev},
+			{Domain: "hidden.corp.example"},
+			{Domain: "1.10.in-addr.arpa", Addr: rev},
+			{Domain: "intra", Addr: corp},
 		},
 	}, shared)
 	for _, c := range []struct{ q, by string }{
-		{"a.corp.example. A", "corp"}, {"corp.example. A", "corp"}, {"x.dev.CORP.example. A", "dev"}, {"xdev.corp.example. A", "corp"},
-		{"h.hidden.corp.example. A", ""}, {"x.lab.corp.example. A", ""}, {"notcorp.example. A", "host"},
-		{"2.1.10.in-addr.arpa. PTR", "reverse"}, {"2.2.10.in-addr.arpa. PTR", "host"}, {"254.169.in-addr.arpa. PTR", ""},
-		{"plain. A", ""}, {"plain. MX", ""}, {"intra. A", "corp"}, {"org. DS", "host"}, {". NS", "host"}, {"a.localhost. A", ""},
+		{"a.corp.example. A", "corp"},
+		{"corp.example. A", "corp"},
+		{"x.dev.CORP.example. A", "dev"},
+		{"xdev.corp.example. A", "corp"},
+		{"h.hidden.corp.example. A", ""},
+		{"x.lab.corp.example. A", ""},
+		{"notcorp.example. A", "host"},
+		{"2.1.10.in-addr.arpa. PTR", "reverse"},
+		{"2.2.10.in-addr.arpa. PTR", "host"},
+		{"254.169.in-addr.arpa. PTR", ""},
+		{"plain. A", ""},
+		{"plain. MX", ""},
+		{"intra. A", "corp"},
+		{"org. DS", "host"},
+		{". NS", "host"},
+		{"a.localhost. A", ""},
 	} {
 		ask(t, s, c.q)
 		name := strings.ToLower(strings.Fields(c.q)[0])

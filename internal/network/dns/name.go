@@ -118,15 +118,6 @@ func isLabel(s string) bool {
 	return true
 }
 
-// text returns a wire name as people write it, without the last dot.
-func text[T ~string | ~[]byte](name T) string {
-	s, _, err := dns.UnpackDomainName([]byte(name), 0)
-	if err != nil || s == "." {
-		return s
-	}
-	return strings.TrimSuffix(s, ".")
-}
-
 // parent cuts the first label off. The root has none.
 func parent[T ~string | ~[]byte](name T) T { return name[1+int(name[0]):] }
 

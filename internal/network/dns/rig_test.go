@@ -58,16 +58,16 @@ func pack(t testing.TB, id uint16, words string) []byte {
 	m.Id = id
 	for _, w := range f[2:] {
 		size := 0
-		switch {
-		case w == "do":
+		switch w {
+		case "do":
 			m.SetEdns0(maxUDP, true)
-		case w == "cd":
+		case "cd":
 			m.CheckingDisabled = true
-		case w == "ad":
+		case "ad":
 			m.AuthenticatedData = true
-		case w == "nord":
+		case "nord":
 			m.RecursionDesired = false
-		case w == "ch":
+		case "ch":
 			m.Question[0].Qclass = dns.ClassCHAOS
 		default:
 			if _, err := fmt.Sscanf(w, "edns=%d", &size); err != nil {
@@ -99,8 +99,12 @@ func tell(t testing.TB, msg []byte) string {
 		name string
 		set  bool
 	}{
-		{"aa", m.Authoritative}, {"tc", m.Truncated}, {"rd", m.RecursionDesired}, {"ra", m.RecursionAvailable},
-		{"ad", m.AuthenticatedData}, {"cd", m.CheckingDisabled},
+		{"aa", m.Authoritative},
+		{"tc", m.Truncated},
+		{"rd", m.RecursionDesired},
+		{"ra", m.RecursionAvailable},
+		{"ad", m.AuthenticatedData},
+		{"cd", m.CheckingDisabled},
 	} {
 		if f.set {
 			b.WriteString(" " + f.name)
@@ -151,9 +155,6 @@ func askRaw(t testing.TB, s *Server, msg []byte, limit int) []byte {
 type upstream struct {
 	addr  netip.AddrPort
 	asked atomic.Int64
-
-	mu    sync.Mutex
-	heard []*dns.Msg
 }
 
 // script returns what is sent back: nil is nothing.
@@ -233,21 +234,7 @@ func (u *upstream) hear(t testing.TB, msg []byte, tcp bool, answer script) []byt
 		return nil
 	}
 	u.asked.Add(1)
-	u.mu.Lock()
-	u.heard = append(u.heard, m.Copy())
-	u.mu.Unlock()
 	return answer(m, tcp)
-}
-
-// questions are what it was asked, in lower case.
-func (u *upstream) questions() []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var list []string
-	for _, m := range u.heard {
-		list = append(list, strings.ToLower(m.Question[0].Name)+" "+dns.TypeToString[m.Question[0].Qtype])
-	}
-	return list
 }
 
 // zoneScript answers like an honest resolver from lines of a zone file: names that have no line are not there.

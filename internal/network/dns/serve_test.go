@@ -181,7 +181,7 @@ func TestAnswersOnOneConnectionComeAsTheyAreReady(t *testing.T) {
 	if got := tell(t, readFramed(t, c)); !strings.HasPrefix(got, "NOERROR rd ra | slow.example. A\nan") {
 		t.Errorf("second: %s", got)
 	}
-	if n, err := c.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("then: %d bytes, %v; want the end", n, err)
 	}
 }

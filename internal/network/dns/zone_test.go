@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -29,7 +30,11 @@ func office(t testing.TB) *Server {
 			{Name: "real.example", Values: []string{"added"}},
 		},
 		CNAME: []CNAME{
-			{"alias", "web"}, {"gone", "nothing"}, {"away", "www.far.example"}, {"ring1", "ring2"}, {"ring2", "ring1"},
+			{"alias", "web"},
+			{"gone", "nothing"},
+			{"away", "www.far.example"},
+			{"ring1", "ring2"},
+			{"ring2", "ring1"},
 			{"to-guest.lab.example", "vm1"},
 		},
 		Forwarders: []Forwarder{{Domain: "closed.example"}},
@@ -37,8 +42,13 @@ func office(t testing.TB) *Server {
 		NoResolv:   true,
 	}, nil)
 	for _, l := range []struct{ ip, name string }{
-		{"192.168.122.10", "vm1"}, {"192.168.122.11", "VM1.lab.example"}, {"fd00::10", "vm1"}, {"192.168.122.12", "vm2"},
-		{"192.168.122.66", "web"}, {"fd00::66", "web"}, {"192.168.122.67", "alias"},
+		{"192.168.122.10", "vm1"},
+		{"192.168.122.11", "VM1.lab.example"},
+		{"fd00::10", "vm1"},
+		{"192.168.122.12", "vm2"},
+		{"192.168.122.66", "web"},
+		{"fd00::66", "web"},
+		{"192.168.122.67", "alias"},
 	} {
 		if !s.SetLease(addr(l.ip), l.name) {
 			t.Fatalf("no guest may be called %q", l.name)
@@ -224,7 +234,7 @@ func TestAConfigurationThatCannotBeServedIsRefusedByField(t *testing.T) {
 		"addresses[0]: there is no address":                       {Addresses: []netip.Addr{{}}},
 	} {
 		err := c.Validate()
-		if _, ok := err.(*FieldError); !ok || err.Error() != want {
+		if field := (*FieldError)(nil); !errors.As(err, &field) || err.Error() != want {
 			t.Errorf("got %v (%T), want %s", err, err, want)
 		}
 	}
