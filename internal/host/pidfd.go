@@ -124,16 +124,17 @@ func (k *Kernel) Signal(p *PIDFD, sig unix.Signal) error {
 func (p *PIDFD) Exited() (bool, error) {
 	var over bool
 	var err error
-	if cerr := p.control(func(fd int) { over, err = readable(fd) }); cerr != nil {
+	if cerr := p.control(func(fd int) { over, err = readable(fd, 0) }); cerr != nil {
 		return false, cerr
 	}
 	return over, err
 }
 
-func readable(fd int) (bool, error) {
+// readable reports whether a descriptor is, or becomes so within some milliseconds.
+func readable(fd, within int) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, 0)
+		n, err := unix.Poll(fds, within)
 		if !errors.Is(err, unix.EINTR) {
 			return n > 0, err
 		}
@@ -149,6 +150,9 @@ func (p *PIDFD) Wait(ctx context.Context) error {
 	if cerr := p.control(func(fd int) { own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
 		return cerr
 	}
+	if errors.Is(err, unix.EMFILE) { // an end that nobody notices would be worse than a thread
+		return p.waitOnThread(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("wait for process %d: %w", p.PID, err)
 	}
@@ -163,11 +167,27 @@ func (p *PIDFD) Wait(ctx context.Context) error {
 	var perr error
 	err = raw.Read(func(fd uintptr) bool {
 		var over bool
-		over, perr = readable(int(fd))
+		over, perr = readable(int(fd), 0)
 		return over || perr != nil
 	})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return errors.Join(err, perr)
+}
+
+// waitOnThread is Wait without a descriptor of its own: it holds a thread, and looks at ctx four times a second.
+func (p *PIDFD) waitOnThread(ctx context.Context) error {
+	for ctx.Err() == nil {
+		var over bool
+		var err error
+		cerr := p.control(func(fd int) { over, err = readable(fd, 250) })
+		if err := errors.Join(cerr, err); err != nil {
+			return fmt.Errorf("wait for process %d: %w", p.PID, err)
+		}
+		if over {
+			return nil
+		}
+	}
+	return ctx.Err()
 }

@@ -73,30 +73,70 @@ func TestNoDescriptorIsInheritedUnnamed(t *testing.T) {
 	must(t, err)
 }
 
-// outOfDescriptors makes the test below play a daemon whose descriptors are used up in the middle of a start.
+// outOfDescriptors makes a test play a daemon whose descriptors are used up.
 const outOfDescriptors = "TAPROOM_TEST_OUT_OF_DESCRIPTORS"
+
+// byItself runs the calling test in a process of its own, where limits and children are its alone; there it returns false.
+func byItself(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(outOfDescriptors) != "" {
+		return false
+	}
+	self, err := os.Executable()
+	must(t, err)
+	c := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	c.Env = append(os.Environ(), outOfDescriptors+"=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
+}
+
+// useUpDescriptors makes every further one EMFILE, until back is called.
+func useUpDescriptors(t *testing.T) (back func()) {
+	t.Helper()
+	var was unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1, Max: was.Max}))
+	return func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }
+}
+
+func TestTheEndOfAProcessIsNoticedWithoutDescriptors(t *testing.T) {
+	t.Parallel()
+	if byItself(t) {
+		return
+	}
+	var pipe [2]int // package os would make it one that does not block, also for cat
+	must(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	r, w := os.NewFile(uintptr(pipe[0]), "r"), os.NewFile(uintptr(pipe[1]), "w")
+	p := start(t, host.New(host.Options{}), host.ProcessSpec{Path: "/bin/cat", Args: []string{"cat"}, Stdin: r})
+	back := useUpDescriptors(t)
+	defer back()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if exit, err := p.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("waited no longer than allowed: %v, %v", exit, err)
+	}
+	must(t, r.Close())
+	must(t, w.Close())
+	if exit, err := p.Wait(t.Context()); err != nil || exit != (host.Exit{}) {
+		t.Errorf("ended with %v, %v", exit, err)
+	}
+}
 
 func TestAProcessThatCannotBeWatchedIsNotLeftRunning(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(outOfDescriptors) == "" { // a process of its own: the limit is everybody's in it, and so are its children
-		self, err := os.Executable()
-		must(t, err)
-		c := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
-		c.Env = append(os.Environ(), outOfDescriptors+"=1")
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if byItself(t) {
 		return
 	}
-	var was unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	var back func()
 	k := host.New(host.Options{Hook: func(call string) {
 		if call == "process stat" {
-			must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}))
+			back = useUpDescriptors(t)
 		}
 	}})
 	_, err := k.Start(host.ProcessSpec{Path: "/bin/sleep", Args: []string{"sleep", "600"}})
-	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+	back()
 	if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "start /bin/sleep") {
 		t.Errorf("start: %v, want EMFILE", err)
 	}
