@@ -119,7 +119,7 @@ $ net-dumpxml lab --inactive --xpath //dhcp
 [exit 0]
 $ net-update lab add ip-dhcp-host host.xml --live
 error: Failed to update network lab
-error: Requested operation is not valid: there is an existing dhcp host entry in network 'lab' that matches
+error: Requested operation is not valid: there is an existing dhcp host entry in network 'lab' that matches "<host mac='52:54:00:00:00:02' name='two' ip='192.168.122.12'/>"
 [exit 1]
 $ net-update lab modify ip-dhcp-host host2.xml --live
 Updated network lab live state
@@ -157,9 +157,8 @@ $ net-dumpxml lab --inactive --xpath //dhcp
 </dhcp>
 [exit 0]
 $ net-update lab add dns-host dns.xml --live
-error: Failed to update network lab
-error: Operation not supported: dns-host of network 'lab' cannot be updated in place; ip-dhcp-host and ip-dhcp-range can
-[exit 1]
+Updated network lab live state
+[exit 0]
 $ net-update lab add ip-dhcp-range range.xml --live
 error: Failed to update network lab
 error: XML error: network 'lab': invalid ip/dhcp/range: 192.168.123.2 is outside 192.168.122.0/24
@@ -181,6 +180,11 @@ $ net-dumpxml lab
   <bridge name='virbr-lab' stp='on' delay='0'/>
   <mac address='52:54:00:00:00:10'/>
   <domain name='lab.test'/>
+  <dns>
+    <host ip='192.168.122.11'>
+      <hostname>one</hostname>
+    </host>
+  </dns>
   <ip address='192.168.122.1' netmask='255.255.255.0'>
     <dhcp>
       <range start='192.168.122.2' end='192.168.122.254'/>

@@ -208,7 +208,7 @@ error: unsupported configuration: domain 'xen': @type is not supported: "xen" is
 [exit 1]
 $ net-define dnsmasq.xml
 error: Failed to define network from dnsmasq.xml
-error: unsupported configuration: network 'options': dnsmasq:options is not supported: of the namespaces that mean something to libvirt only qemu:commandline of a domain is implemented
+error: unsupported configuration: network 'options': dnsmasq:options/dnsmasq:option/@value is not supported: option "log-queries" of dnsmasq is not read; leave it out
 [exit 1]
 $ define /nowhere.xml
 error: Failed to open file '/nowhere.xml': No such file or directory
