@@ -166,6 +166,33 @@ func TestWhoIsHeardLaterTakesAFreeAddressOut(t *testing.T) {
 	}
 }
 
+func TestACardWithAllItsClaimsKeepsThem(t *testing.T) {
+	t.Parallel()
+	p := NewProber(bridge)
+	for n := range maxClaims {
+		p.Want(addrs(n), 0)
+		p.Heard(says(alice, addrs(n)[0]), 0)
+	}
+	p.Heard(says(alice, addr("10.7.0.3")), 300)
+	if !p.Blocked(addr("10.7.0.3"), bob, 899) || p.Blocked(addr("10.7.0.4"), bob, 899) {
+		t.Error("the ten minutes do not begin anew for the one that was heard again")
+	}
+}
+
+func TestTwoThatFightForAnAddressCountForOne(t *testing.T) {
+	t.Parallel()
+	p := NewProber(bridge)
+	p.Want(addrs(10), 0)
+	for now := range int64(2 * maxClaims) {
+		p.Heard(says(alice, addr("10.7.0.10")), now)
+		p.Heard(says(bob, addr("10.7.0.10")), now)
+		p.Heard(says(bob, addr("10.7.0.10")), now)
+	}
+	if want := map[packet.MAC]int{bob: 1}; !reflect.DeepEqual(p.claims, want) {
+		t.Errorf("claims are %v, want %v", p.claims, want)
+	}
+}
+
 func TestWhatShowsNothingIsIgnored(t *testing.T) {
 	t.Parallel()
 	a := addr("10.7.0.10")

@@ -17,7 +17,7 @@ func tree(t *testing.T) *os.File {
 	top := t.TempDir()
 	root := filepath.Join(top, "tftp")
 	for name, text := range map[string]string{
-		"secret": "secret", "tftp2/secret": "secret", "tftp/pxelinux.0": "a boot loader", "tftp/boot/x64/file": "deep", "tftp/a b": "space",
+		"secret": "secret", "tftp2/secret": "secret", "tftp/pxelinux.0": "a boot loader", "tftp/boot/x64/file": "deep", "tftp/a b": "space", "tftp/2/secret": "a name that begins like ours",
 	} {
 		path := filepath.Join(top, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {

@@ -220,6 +220,13 @@ func TestAServerEndsWithItsContextAndLeavesTheSocketUsable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// What it leaves behind has no deadline: a datagram that is there is read.
+	if _, err := conn.WriteToUDPAddrPort([]byte("to myself"), netip.MustParseAddrPort(conn.LocalAddr().String())); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := conn.ReadFromUDPAddrPort(make([]byte, 100)); n != len("to myself") || err != nil {
+		t.Fatalf("the socket gave %d bytes, %v", n, err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)

@@ -61,7 +61,7 @@ func TestOptionsAreAnsweredBeforeTheFirstBlock(t *testing.T) {
 
 func TestAWindowGoesAtOnce(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, strings.Repeat("x", 100), Options{})
+	l := newLab(t, strings.Repeat("x", 110), Options{})
 	l.ask(1, "blksize", "10", "windowsize", "4")
 	l.want("OACK blksize 10 windowsize 4")
 	l.ack(1, 0)
@@ -79,9 +79,11 @@ func TestAWindowGoesAtOnce(t *testing.T) {
 	l.ack(1, 11) // of the future
 	l.want("")
 	l.ack(1, 10)
-	l.want("DATA 11 (0)")
-	l.ack(1, 11)
-	l.wantEnd("10.7.0.1:2000 file 100: <nil>")
+	l.want("DATA 11 (10), DATA 12 (0)")
+	l.ack(1, 10) // 11 was lost
+	l.want("DATA 11 (10), DATA 12 (0)")
+	l.ack(1, 12)
+	l.wantEnd("10.7.0.1:2000 file 110: <nil>")
 }
 
 // TestTheSorcerersApprenticeIsIdle has the network double every acknowledgement (RFC 1123, 4.2.3.1).
