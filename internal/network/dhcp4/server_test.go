@@ -325,3 +325,18 @@ func (l *lab) wantAndClear(lines string) {
 	l.want(lines)
 	l.out = nil
 }
+
+func TestAnOfferOfTheProcessBeforeThisOneIsHonoured(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, small())
+	l.send(1, discover, wish("10.7.0.10"))
+	l.restart(small()) // knows of no offer
+	l.send(2, discover, wish("10.7.0.11"))
+	l.send(1, request, wish("10.7.0.10"), server("10.7.0.1"))
+	l.send(3, request, wish("10.7.0.11"), server("10.7.0.1"))
+	l.want(`
+		1 DISCOVER: OFFER 10.7.0.10 for 1h0m0s to 10.7.0.10
+		2 DISCOVER: OFFER 10.7.0.11 for 1h0m0s to 10.7.0.11
+		1 REQUEST: ACK 10.7.0.10 for 1h0m0s to 10.7.0.10; add 10.7.0.10 of 1
+		3 REQUEST: NAK to 255.255.255.255`)
+}

@@ -33,11 +33,17 @@ type wire struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan Response // nil after the end
+	waiting map[uint64]chan reply // nil after the end
+}
+
+// reply is a response with what came with it.
+type reply struct {
+	Response
+	files []*os.File
 }
 
 func newWire(k *host.Kernel, c *net.UnixConn, event func(Event)) *wire {
-	w := &wire{kernel: k, conn: c, event: event, done: make(chan struct{}), waiting: map[uint64]chan Response{}}
+	w := &wire{kernel: k, conn: c, event: event, done: make(chan struct{}), waiting: map[uint64]chan reply{}}
 	go w.read()
 	return w
 }
@@ -47,9 +53,10 @@ func (w *wire) read() {
 	defer close(w.done)
 	buf := make([]byte, MaxMessage+1)
 	for {
-		n, err := w.conn.Read(buf)
-		var r Response
-		if err != nil || n == 0 || json.Unmarshal(buf[:n], &r) != nil {
+		n, files, err := w.kernel.ReceiveFiles(w.conn, buf, MaxFiles)
+		r := reply{files: files}
+		if err != nil || n == 0 || json.Unmarshal(buf[:n], &r.Response) != nil {
+			_ = closeFiles(files) // of nobody
 			break
 		}
 		if r.Event != nil {
@@ -60,6 +67,8 @@ func (w *wire) read() {
 		if c := w.waiting[r.ID]; c != nil {
 			c <- r // has room for its one response
 			delete(w.waiting, r.ID)
+		} else {
+			_ = closeFiles(files) // nobody waits for them any more
 		}
 		w.mu.Unlock()
 	}
@@ -80,11 +89,17 @@ func (w *wire) close() {
 
 // call makes a request and waits for its response.
 func (w *wire) call(ctx context.Context, q Request, files ...*os.File) (Response, error) {
-	c := make(chan Response, 1)
+	r, back, err := w.exchange(ctx, q, files)
+	return r, errors.Join(err, closeFiles(back))
+}
+
+// exchange is call where descriptors may come back.
+func (w *wire) exchange(ctx context.Context, q Request, files []*os.File) (Response, []*os.File, error) {
+	c := make(chan reply, 1)
 	w.mu.Lock()
 	if w.waiting == nil {
 		w.mu.Unlock()
-		return Response{}, fmt.Errorf("%s: %w", q.Op, ErrLost)
+		return Response{}, nil, fmt.Errorf("%s: %w", q.Op, ErrLost)
 	}
 	w.last++
 	q.ID = w.last
@@ -97,21 +112,21 @@ func (w *wire) call(ctx context.Context, q Request, files ...*os.File) (Response
 	}()
 	b, err := json.Marshal(q)
 	if err != nil {
-		return Response{}, err
+		return Response{}, nil, err
 	}
 	if err := w.kernel.SendFiles(w.conn, b, files...); err != nil {
-		return Response{}, fmt.Errorf("%s: %w: %w", q.Op, ErrLost, err)
+		return Response{}, nil, fmt.Errorf("%s: %w: %w", q.Op, ErrLost, err)
 	}
 	select {
 	case r, ok := <-c:
 		switch {
 		case !ok:
-			return r, fmt.Errorf("%s: %w", q.Op, ErrLost)
+			return r.Response, nil, fmt.Errorf("%s: %w", q.Op, ErrLost)
 		case r.Error != "":
-			return r, &RefusedError{q.Op, r.Error}
+			return r.Response, r.files, &RefusedError{q.Op, r.Error}
 		}
-		return r, nil
+		return r.Response, r.files, nil
 	case <-ctx.Done():
-		return Response{}, fmt.Errorf("%s: wait for the network helper: %w", q.Op, ctx.Err())
+		return Response{}, nil, fmt.Errorf("%s: wait for the network helper: %w", q.Op, ctx.Err())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -106,19 +107,18 @@ func ParseDescriptor(name string) (kind string, rest []string) {
 	return fields[0], fields[1:]
 }
 
-// openAll opens descriptors that are not had yet. It returns the names of what is kept, and names and files of what is new.
-func openAll(want []descriptor, has []string) (keep, names []string, files []*os.File, err error) {
-	had := map[string]bool{}
-	for _, h := range has {
-		had[h] = true
-	}
+// openAll opens descriptors that are not had yet, or takes them from those of a process before. It returns the names of
+// what is kept, and names and files of what is new.
+func openAll(want []descriptor, has []string, taken map[string]*os.File) (keep, names []string, files []*os.File, err error) {
 	for _, d := range want {
-		if had[d.name] {
+		if slices.Contains(has, d.name) {
 			keep = append(keep, d.name)
 			continue
 		}
-		f, err := d.open()
-		if err != nil {
+		f := taken[d.name]
+		if f != nil {
+			delete(taken, d.name)
+		} else if f, err = d.open(); err != nil {
 			return nil, nil, nil, errors.Join(err, closeFiles(files))
 		}
 		if f != nil {

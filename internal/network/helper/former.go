@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"taproom/internal/host"
 	"taproom/internal/spec"
@@ -29,7 +30,29 @@ func (f *former) networks(ctx context.Context) ([]Observed, error) {
 	return all, err
 }
 
-// remove takes a network from it, and ends it after the last one.
+// take takes a network from it, with the descriptors it has by name.
+func (f *former) take(ctx context.Context, id spec.UUID) (map[string]*os.File, error) {
+	if f == nil || f.wire == nil {
+		return nil, nil
+	}
+	r, files, err := f.wire.exchange(ctx, Request{Op: OpTake, Network: id}, nil)
+	if err == nil && len(files) != len(r.Has) {
+		err = errors.Join(fmt.Errorf("%d descriptors came, and %d names", len(files), len(r.Has)), closeFiles(files))
+	}
+	if errors.Is(err, ErrLost) {
+		return nil, nil // and nobody serves it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take network %s from the helper of an earlier build: %w", id, err)
+	}
+	has := map[string]*os.File{}
+	for i, name := range r.Has {
+		has[name] = files[i]
+	}
+	return has, nil
+}
+
+// remove stops it serving a network.
 func (f *former) remove(ctx context.Context, id spec.UUID) error {
 	if f == nil || f.wire == nil {
 		return nil
@@ -38,6 +61,11 @@ func (f *former) remove(ctx context.Context, id spec.UUID) error {
 	if err != nil && !errors.Is(err, ErrLost) {
 		return err
 	}
+	return f.finish(ctx)
+}
+
+// finish ends it once it serves nothing any more.
+func (f *former) finish(ctx context.Context) error {
 	left, err := f.networks(ctx)
 	if err != nil || len(left) > 0 {
 		return err

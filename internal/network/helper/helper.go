@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -153,22 +154,26 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
 	}
-	keep, names, files, err := openAll(append([]descriptor{leases}, want...), r.Has)
-	if err != nil {
-		return fmt.Errorf("serve %s: %w", n.Bridge, err)
-	}
-	defer func() { err = errors.Join(err, closeFiles(files)) }()
 	config, err := configFile(h.k, n.JSON())
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
 	}
-	files = append([]*os.File{config}, files...)
-	// From here on questions wait in the new sockets.
-	if err := h.former.remove(ctx, n.UUID); err != nil {
-		return fmt.Errorf("take network %s from the helper before this one: %w", n.UUID, err)
+	defer func() { err = errors.Join(err, config.Close()) }()
+	// From here on questions wait in the sockets, whoever had them.
+	taken, err := h.former.take(ctx, n.UUID)
+	if err != nil {
+		return err
 	}
-	_, err = h.wire.call(ctx, Request{Op: OpSet, Network: n.UUID, Keep: keep, New: names}, files...)
-	return err
+	defer func() { err = errors.Join(err, closeFiles(slices.Collect(maps.Values(taken)))) }()
+	keep, names, files, err := openAll(append([]descriptor{leases}, want...), r.Has, taken)
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	}
+	defer func() { err = errors.Join(err, closeFiles(files)) }()
+	if _, err = h.wire.call(ctx, Request{Op: OpSet, Network: n.UUID, Keep: keep, New: names}, append([]*os.File{config}, files...)...); err != nil {
+		return err
+	}
+	return h.former.finish(ctx)
 }
 
 // leaseFile is the descriptor of a network's lease file, which there is from now on.

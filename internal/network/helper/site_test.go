@@ -180,10 +180,12 @@ type guest struct {
 func (s *site) guest(bridge, mac string) *guest {
 	s.t.Helper()
 	g := &guest{s: s, ns: hosttest.NewNS(s.t), dir: s.t.TempDir()}
+	// Nobody else is on these links, and clients of DHCPv6 do not wait for an address that may be in use.
+	g.ns.Run("sh", "-c", "echo 0 | tee /proc/sys/net/ipv6/conf/all/accept_dad >/proc/sys/net/ipv6/conf/default/accept_dad")
 	port := "p" + strings.ReplaceAll(mac[9:], ":", "")
 	hosttest.Veth(s.host, port, g.ns, "eth0")
 	s.host.Run("ip", "link", "set", "dev", port, "master", bridge)
-	g.ns.Run("ip", "link", "set", "dev", "eth0", "address", mac)
+	g.ns.Shell("ip link set dev eth0 down; ip link set dev eth0 address " + mac + " up") // the link-local address follows
 	fifo := filepath.Join(g.dir, "said")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		s.t.Fatal(err)
@@ -199,13 +201,13 @@ func (s *site) guest(bridge, mac string) *guest {
 	g.said = bufio.NewReader(f)
 	g.write("dhclient-script", `case $reason in
 BOUND|RENEW|REBIND|REBOOT) ip addr replace $new_ip_address/24 dev $interface;;
-EXPIRE|FAIL|RELEASE|STOP|PREINIT) ip addr flush dev $interface;;
+EXPIRE|FAIL|RELEASE|STOP|PREINIT) ip -4 addr flush dev $interface;;
 esac
 case $reason in MEDIUM|PREINIT) ;; *)
 echo "$reason $new_ip_address $new_subnet_mask $new_routers $new_domain_name_servers $new_domain_name" >`+fifo+`;; esac`)
 	g.write("udhcpc-script", `case $1 in
 bound|renew) ip addr replace $ip/$mask dev $interface;;
-deconfig) ip addr flush dev $interface;;
+deconfig) ip -4 addr flush dev $interface;;
 esac
 echo "$1 $ip" >`+fifo)
 	return g

@@ -24,11 +24,17 @@ const (
 type conn struct {
 	server *server
 	socket net.Conn
-	out    chan helper.Response
+	out    chan answer
 	events chan helper.Event
 	missed chan struct{}
 	gone   chan struct{}
 	once   sync.Once
+}
+
+// answer is a response with what goes with it.
+type answer struct {
+	helper.Response
+	files []*os.File
 }
 
 // offer queues an event.
@@ -55,7 +61,7 @@ func (c *conn) end() {
 func (c *conn) write() {
 	defer c.end()
 	for {
-		var r helper.Response
+		var r answer
 		select {
 		case <-c.gone:
 			return
@@ -65,11 +71,17 @@ func (c *conn) write() {
 		case <-c.missed:
 			r.Event = &helper.Event{Missed: true}
 		}
-		b, err := json.Marshal(r)
+		b, err := json.Marshal(r.Response)
 		if err != nil || len(b) > helper.MaxMessage {
 			b = fmt.Appendf(nil, `{"id":%d,"error":"the answer does not fit into a message"}`, r.ID)
 		}
-		if _, err := c.socket.Write(b); err != nil {
+		if len(r.files) == 0 {
+			_, err = c.socket.Write(b)
+		} else {
+			err = c.server.kernel.SendFiles(c.socket, b, r.files...)
+			closeAll(r.files)
+		}
+		if err != nil {
 			return
 		}
 	}
@@ -91,14 +103,21 @@ func (c *conn) read() {
 			closeAll(files)
 			return // not our protocol
 		}
-		r, err := c.answer(q, files)
-		r.ID = q.ID
+		var a answer
+		if q.Op == helper.OpTake {
+			closeAll(files)
+			a.Has, a.files, err = c.server.networks.take(q.Network)
+		} else {
+			a.Response, err = c.answer(q, files)
+		}
+		a.ID = q.ID
 		if err != nil {
-			r = helper.Response{ID: q.ID, Error: err.Error()}
+			a.Response = helper.Response{ID: q.ID, Error: err.Error()}
 		}
 		select {
-		case c.out <- r:
+		case c.out <- a:
 		case <-c.gone:
+			closeAll(a.files)
 			return
 		}
 	}

@@ -1,12 +1,15 @@
 package vnetd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
@@ -79,6 +82,40 @@ func (h held) sockets() (dns.Sockets, []string) {
 		}
 	}
 	return s, names
+}
+
+// give returns duplicates of everything with their names.
+func (h held) give() ([]string, []*os.File, error) {
+	var files []*os.File
+	names := h.names()
+	for _, name := range names {
+		f, err := duplicate(h[name])
+		if err != nil {
+			closeAll(files)
+			return nil, nil, fmt.Errorf("duplicate %s: %w", name, err)
+		}
+		files = append(files, f)
+	}
+	return names, files, nil
+}
+
+func duplicate(c io.Closer) (*os.File, error) {
+	switch c := c.(type) {
+	case interface{ File() (*os.File, error) }:
+		return c.File()
+	case *os.File:
+		raw, err := c.SyscallConn() // Fd would make it a blocking one
+		if err != nil {
+			return nil, err
+		}
+		var fd int
+		cerr := raw.Control(func(from uintptr) { fd, err = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 3) })
+		if err = errors.Join(cerr, err); err != nil {
+			return nil, err
+		}
+		return os.NewFile(uintptr(fd), c.Name()), nil
+	}
+	return nil, fmt.Errorf("%T has no descriptor", c)
 }
 
 func (h held) names() []string {

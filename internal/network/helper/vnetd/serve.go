@@ -89,7 +89,7 @@ func (s *server) admit(c net.Conn) *conn {
 		return nil
 	}
 	n := &conn{
-		server: s, socket: c, out: make(chan helper.Response), gone: make(chan struct{}),
+		server: s, socket: c, out: make(chan answer), gone: make(chan struct{}),
 		events: make(chan helper.Event, eventQueue), missed: make(chan struct{}, 1),
 	}
 	s.conns[n] = false

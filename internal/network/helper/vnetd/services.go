@@ -18,12 +18,13 @@ type services struct {
 	v4     *dhcp4.Server
 	v6     *dhcp6.Server
 	router *ra.Router
+	began  int64         // what ended before is no news
 	idle   []lease.Lease // of what is not served now, for when it is again
 }
 
 // newServices makes the cores from what leases there are, and from the services before them, if there were.
 func newServices(c helper.Network, leases []lease.Lease, old *services, now int64) (*services, error) {
-	s := &services{config: c}
+	s := &services{config: c, began: now}
 	var err error
 	for _, l := range leases {
 		if l.IP.Is4() && c.DHCP4 == nil || l.IP.Is6() && c.DHCP6 == nil {
@@ -102,7 +103,9 @@ func (s *services) due() int64 {
 		at = min(at, s.v4.NextExpiry())
 	}
 	if s.v6 != nil {
-		at = min(at, s.v6.NextExpiry())
+		if next := s.v6.NextExpiry(); next != 0 {
+			at = min(at, next)
+		}
 	}
 	if s.router != nil {
 		at = min(at, s.router.Due())
@@ -117,7 +120,7 @@ func (s *services) expire(now int64) []lease.Change {
 		changes = s.v4.Expire(now)
 	}
 	if s.v6 != nil {
-		changes = append(changes, s.v6.Expire(0, now)...)
+		changes = append(changes, s.v6.Expire(s.began, now)...)
 	}
 	return changes
 }

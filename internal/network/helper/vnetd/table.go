@@ -146,6 +146,25 @@ func (t *networks) remove(id spec.UUID) {
 	n.end()
 }
 
+// take stops serving a network without a word to its guests and gives its descriptors back, for another process.
+func (t *networks) take(id spec.UUID) ([]string, []*os.File, error) {
+	t.change.Lock()
+	defer t.change.Unlock()
+	n := t.get(id)
+	if n == nil {
+		return nil, nil, nil
+	}
+	names, files, err := n.held.give()
+	if err != nil {
+		return nil, nil, fmt.Errorf("give network %s away: %w", id, err)
+	}
+	t.mu.Lock()
+	delete(t.byID, id)
+	t.mu.Unlock()
+	n.close()
+	return names, files, nil
+}
+
 // close lets go of all networks without a word to their guests, whom the next process serves.
 func (t *networks) close() {
 	t.change.Lock()
