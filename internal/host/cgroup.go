@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -128,7 +129,13 @@ func removeTree(path string) error {
 func (k *Kernel) waitEmpty(ctx context.Context, path string) error {
 	k.Step("cgroup wait " + filepath.Base(path))
 	events := filepath.Join(path, "cgroup.events")
+	if over, err := unpopulated(events); over || err != nil { // as a rule, and then nothing needs to be watched
+		return err
+	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if errors.Is(err, unix.EMFILE) { // a user has 128 of them (fs.inotify.max_user_instances)
+		return pollEmpty(ctx, events)
+	}
 	if err != nil {
 		return err
 	}
@@ -141,12 +148,8 @@ func (k *Kernel) waitEmpty(ctx context.Context, path string) error {
 	defer stop()
 	buf := make([]byte, 4096)
 	for {
-		b, err := os.ReadFile(events) // after the watch: no change can be missed
-		if err != nil {
+		if over, err := unpopulated(events); over || err != nil { // after the watch: no change can be missed
 			return err
-		}
-		if bytes.Contains(b, []byte("populated 0")) {
-			return nil
 		}
 		if _, err := watch.Read(buf); err != nil {
 			if ctx.Err() != nil {
@@ -155,6 +158,35 @@ func (k *Kernel) waitEmpty(ctx context.Context, path string) error {
 			return err
 		}
 	}
+}
+
+func unpopulated(events string) (bool, error) {
+	b, err := os.ReadFile(events)
+	return bytes.Contains(b, []byte("populated 0")), err
+}
+
+// pollEmpty is waitEmpty's wait without inotify: it holds a thread, and looks at ctx four times a second.
+func pollEmpty(ctx context.Context, events string) error {
+	f, err := os.Open(events)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 4096)
+	for ctx.Err() == nil {
+		n, err := f.ReadAt(buf, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if bytes.Contains(buf[:n], []byte("populated 0")) {
+			return nil
+		}
+		fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}} // a change since it was read
+		if _, err := ignoringEINTR(func() (int, error) { return unix.Poll(fds, 250) }); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // CgroupUse is what the processes of a cgroup have used.

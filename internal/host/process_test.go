@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -77,7 +79,7 @@ func TestNoDescriptorIsInheritedUnnamed(t *testing.T) {
 const outOfDescriptors = "TAPROOM_TEST_OUT_OF_DESCRIPTORS"
 
 // byItself runs the calling test in a process of its own, where limits and children are its alone; there it returns false.
-func byItself(t *testing.T) bool {
+func byItself(t *testing.T, change ...func(*exec.Cmd)) bool {
 	t.Helper()
 	if os.Getenv(outOfDescriptors) != "" {
 		return false
@@ -86,6 +88,9 @@ func byItself(t *testing.T) bool {
 	must(t, err)
 	c := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
 	c.Env = append(os.Environ(), outOfDescriptors+"=1")
+	for _, f := range change {
+		f(c)
+	}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -195,6 +200,43 @@ func TestAProcessIsAdoptedByNumberAndStartTimeOnly(t *testing.T) {
 	}
 	if _, err := k.ProcStat(p.PID, p.Start); !errors.Is(err, host.ErrGone) {
 		t.Errorf("its statistics: %v, want ErrGone", err)
+	}
+}
+
+// Each user has 128 inotify instances, and some have none left.
+func TestACgroupIsWaitedForWithoutInotify(t *testing.T) {
+	t.Parallel()
+	ids := []syscall.SysProcIDMap{{Size: 1}}
+	if byItself(t, func(c *exec.Cmd) { // the limit is one of a user namespace
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids}
+	}) {
+		return
+	}
+	must(t, os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("0"), 0))
+	if fd, err := unix.InotifyInit(); !errors.Is(err, unix.EMFILE) {
+		t.Fatalf("inotify: %d, %v", fd, err)
+	}
+	k := host.New(host.Options{})
+	root, err := k.CgroupRoot()
+	if errors.As(err, new(*host.Missing)) {
+		t.Skip(err)
+	}
+	must(t, err)
+	group := filepath.Join(root, fmt.Sprintf("taproom-test-inotify-%d", os.Getpid()))
+	must(t, k.MakeCgroup(group))
+	t.Cleanup(func() { _ = unix.Rmdir(group) }) // where it was not removed
+	p := start(t, k, host.ProcessSpec{Path: "/bin/sleep", Args: []string{"sleep", "100"}, Cgroup: group})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := k.RemoveCgroup(ctx, group); !errors.Is(err, context.Canceled) {
+		t.Errorf("waited no longer than allowed: %v", err)
+	}
+	removed := make(chan error)
+	go func() { removed <- k.RemoveCgroup(t.Context(), group) }()
+	must(t, k.Signal(&p.PIDFD, unix.SIGKILL))
+	must(t, <-removed)
+	if _, err := os.Stat(group); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cgroup is still there: %v", err)
 	}
 }
 
