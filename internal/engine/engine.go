@@ -26,7 +26,7 @@ type Config struct {
 	Launch   string // taproom-launch
 	Vnet     string // taproom-vnet
 
-	UIDFirst, UIDLast uint32 // running guests and the DHCP helper get one each
+	UIDFirst, UIDLast uint32 // running guests and the network helper get one each
 	VNCFirst, VNCLast uint16
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
@@ -58,13 +58,14 @@ type Engine struct {
 	*facts
 	*fabric
 
-	cgroup  string // where guests' cgroups hang
-	problem problems
-	left    leftovers
-	orphans orphans
-	work    sync.WaitGroup // goroutines that belong to the engine
-	ctx     context.Context
-	cancel  context.CancelFunc
+	cgroup   string // where guests' cgroups hang
+	problem  problems
+	troubles *troubles
+	left     leftovers
+	orphans  orphans
+	work     sync.WaitGroup // goroutines that belong to the engine
+	ctx      context.Context
+	cancel   context.CancelFunc
 }
 
 var _ server.Backend = (*Engine)(nil)
@@ -81,11 +82,11 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, k: cfg.Kernel, log: cfg.Log, paths: cfg.Paths,
 		domains: newRegistry[*domain](), networks: newRegistry[*network](),
-		hub: newHub(),
+		hub: newHub(), troubles: newTroubles(),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{
-		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.autostart,
+		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.tendLogs, e.autostart,
 	} {
 		if err := step(ctx); err != nil {
 			e.Close()
