@@ -10,7 +10,8 @@ import (
 )
 
 // subnetFor finds the <ip> whose <dhcp> is meant: the one with that index. Without an index it is the one whose subnet an
-// address is in; libvirt looks no further than the first <dhcp> there, and that is what is taken where no address tells.
+// address is in, or else one of its family; libvirt looks no further than the first <dhcp> there, and that is what is taken
+// where no address tells.
 func subnetFor(doc *spec.Network, parent int32, address string, has func(*spec.DHCP) bool) (*spec.IP, error) {
 	if parent >= 0 {
 		if int(parent) < len(doc.IPs) {
@@ -19,13 +20,17 @@ func subnetFor(doc *spec.Network, parent int32, address string, has func(*spec.D
 		return nil, virterr.New(virterr.OperationInvalid, "couldn't update dhcp host entry - no <ip> element found at index %d in network '%s'", parent, doc.Name)
 	}
 	a, err := netip.ParseAddr(address)
+	serves := func(ip *spec.IP) bool { return ip.DHCP != nil && len(ip.DHCP.Ranges)+len(ip.DHCP.Hosts) > 0 }
+	sameFamily := func(ip *spec.IP) bool { return err == nil && a.Is6() == (ip.Family == "ipv6") }
 	for _, fits := range []func(*spec.IP) bool{
 		func(ip *spec.IP) bool {
 			p, perr := ip.Subnet()
 			return err == nil && perr == nil && p.Contains(a)
 		},
 		func(ip *spec.IP) bool { return err != nil && ip.DHCP != nil && has(ip.DHCP) },
-		func(ip *spec.IP) bool { return ip.DHCP != nil && len(ip.DHCP.Ranges)+len(ip.DHCP.Hosts) > 0 },
+		func(ip *spec.IP) bool { return sameFamily(ip) && serves(ip) },
+		sameFamily,
+		serves,
 		func(ip *spec.IP) bool { return ip.Family != "ipv6" },
 		func(*spec.IP) bool { return true },
 	} {

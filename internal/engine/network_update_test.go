@@ -57,6 +57,7 @@ func TestUpdatesOfDHCPChangeTheDocument(t *testing.T) {
 		"a host to delete is another":    {change(updateDelete, host, `<host mac='52:54:00:00:00:01' name='z'/>`), "couldn't locate a matching dhcp host entry in network 'n'", virterr.OperationInvalid},
 		"nothing to delete":              {change(updateDelete, host, `<host/>`), "couldn't locate a matching dhcp host entry in network 'n'", virterr.OperationInvalid},
 		"an address outside":             {change(updateAddLast, host, `<host mac='52:54:00:00:00:02' ip='10.0.0.1'/>`), "10.0.0.1", virterr.XMLError},
+		"an IPv6 address outside":        {change(updateAddLast, host, `<host id='0:9' ip='fd01::9'/>`), "fd01::9 is outside fd00::/64", virterr.XMLError},
 		"a range twice":                  {change(updateAddLast, dhcp, `<range start='192.168.9.2' end='192.168.9.9'/>`), `there is an existing dhcp range entry in network 'n' that matches "<range start='192.168.9.2' end='192.168.9.9'/>"`, virterr.OperationInvalid},
 		"a range to delete is missing":   {change(updateDelete, dhcp, `<range start='192.168.9.2' end='192.168.9.8'/>`), "couldn't locate a matching dhcp range entry in network 'n'", virterr.OperationInvalid},
 		"a range modified":               {change(updateModify, dhcp, `<range start='192.168.9.2' end='192.168.9.9'/>`), "dhcp ranges cannot be modified", virterr.OperationInvalid},
