@@ -25,13 +25,20 @@ const (
 
 var (
 	errUseTCP = errors.New("the answer is longer than a datagram")
+	errCase   = errors.New("the answer repeats the question in another case")
 	errForged = errors.New("replies did not match the question")
 	errBusy   = errors.New("too many connections to servers upstream")
 )
 
+// style is how a question is written for servers that are not up to date.
+type style struct {
+	old   bool // without EDNS
+	small bool // in small letters, to one that does not repeat the case
+}
+
 // message writes the question with a fresh id and each letter in either case (draft-vixie-dnsext-dns0x20): a reply that
 // repeats both was seen by who sent it.
-func (s *Shared) message(q *question, edns bool) ([]byte, error) {
+func (s *Shared) message(q *question, how style) ([]byte, error) {
 	var noise [2 + maxName/8 + 1]byte
 	if _, err := io.ReadFull(s.random, noise[:]); err != nil {
 		return nil, fmt.Errorf("read randomness: %w", err)
@@ -49,13 +56,13 @@ func (s *Shared) message(q *question, edns bool) ([]byte, error) {
 	msg[5] = 1
 	msg = append(msg, q.name...)
 	for i, c := range msg[headerLen:] {
-		if 'a' <= c && c <= 'z' && noise[2+i/8]>>(i%8)&1 != 0 {
+		if !how.small && 'a' <= c && c <= 'z' && noise[2+i/8]>>(i%8)&1 != 0 {
 			msg[headerLen+i] = c - 'a' + 'A'
 		}
 	}
 	msg = binary.BigEndian.AppendUint16(msg, q.typ)
 	msg = binary.BigEndian.AppendUint16(msg, dns.ClassINET)
-	if edns {
+	if !how.old {
 		msg[11] = 1
 		msg = appendOPT(msg, maxUDP, 0, q.do)
 	}
@@ -84,23 +91,24 @@ func matches(sent, got []byte) (same, sameCase bool) {
 	return true, false
 }
 
-func (s *Shared) askUDP(ctx context.Context, q *question, to netip.AddrPort) (*reply, error) {
+func (s *Shared) askUDP(ctx context.Context, q *question, to netip.AddrPort, how style) (*reply, error) {
 	conn, err := s.dialer.DialUDP(ctx, to)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", to, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	r, err := s.overUDP(conn, q, to, true)
+	r, err := s.overUDP(conn, q, to, how)
 	var refused *errServer
 	if errors.As(err, &refused) && refused.rcode == dns.RcodeFormatError { // it has never heard of EDNS
-		r, err = s.overUDP(conn, q, to, false)
+		how.old = true
+		r, err = s.overUDP(conn, q, to, how)
 	}
 	return r, err
 }
 
-func (s *Shared) overUDP(conn net.Conn, q *question, to netip.AddrPort, edns bool) (*reply, error) {
-	sent, err := s.message(q, edns)
+func (s *Shared) overUDP(conn net.Conn, q *question, to netip.AddrPort, how style) (*reply, error) {
+	sent, err := s.message(q, how)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +119,7 @@ func (s *Shared) overUDP(conn net.Conn, q *question, to netip.AddrPort, edns boo
 		if err := waitReadable(conn); err != nil {
 			return nil, fmt.Errorf("wait for %s: %w", to, err)
 		}
-		r, err := s.receive(conn, sent, q, to)
+		r, err := s.receive(conn, sent, q, to, how)
 		if !errors.Is(err, errForged) {
 			return r, err
 		}
@@ -120,7 +128,7 @@ func (s *Shared) overUDP(conn net.Conn, q *question, to netip.AddrPort, edns boo
 }
 
 // receive reads one datagram. The room for it is taken only now: most of the time of a question is spent waiting.
-func (s *Shared) receive(conn net.Conn, sent []byte, q *question, to netip.AddrPort) (*reply, error) {
+func (s *Shared) receive(conn net.Conn, sent []byte, q *question, to netip.AddrPort, how style) (*reply, error) {
 	buf := s.buffers.Get().(*[receiveLen]byte)
 	defer s.buffers.Put(buf)
 	n, err := conn.Read(buf[:])
@@ -135,8 +143,9 @@ func (s *Shared) receive(conn net.Conn, sent []byte, q *question, to netip.AddrP
 		return nil, &errServer{to, dns.RcodeFormatError}
 	case n == receiveLen || !same:
 		return nil, errForged
-	case !sameCase || got[2]&(flagTC>>8) != 0:
-		// A server that does not keep the case is asked where nobody can forge its address.
+	case !sameCase && !how.small:
+		return nil, errCase
+	case got[2]&(flagTC>>8) != 0:
 		return nil, errUseTCP
 	case sent[11] == 1 && int(got[3]&0xf) == dns.RcodeFormatError:
 		return nil, &errServer{to, dns.RcodeFormatError}
@@ -149,17 +158,17 @@ func (s *Shared) receive(conn net.Conn, sent []byte, q *question, to netip.AddrP
 }
 
 func (s *Shared) askTCP(ctx context.Context, q *question, to netip.AddrPort) (*reply, error) {
-	if !s.streams.enter(q.streams) {
+	if !s.streams.enter(q.streams, 1) {
 		return nil, errBusy
 	}
-	defer s.streams.leave(q.streams)
+	defer s.streams.leave(q.streams, 1)
 	conn, err := s.dialer.DialTCP(ctx, to)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s over TCP: %w", to, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	sent, err := s.message(q, true)
+	sent, err := s.message(q, style{})
 	if err != nil {
 		return nil, err
 	}

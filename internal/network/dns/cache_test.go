@@ -103,7 +103,7 @@ func TestAGreedyNetworkCannotShutOthersOut(t *testing.T) {
 	enter := func(s *share, times int) int {
 		n := 0
 		for range times {
-			if g.enter(s) {
+			if g.enter(s, 1) {
 				n++
 			}
 		}
@@ -115,12 +115,12 @@ func TestAGreedyNetworkCannotShutOthersOut(t *testing.T) {
 		}
 	}
 	var late share
-	if g.enter(&late) {
+	if g.enter(&late, 1) {
 		t.Error("more than the process has was given")
 	}
 	for i := range a {
 		for a[i].used > 0 {
-			g.leave(&a[i])
+			g.leave(&a[i], 1)
 		}
 	}
 	if g.used != 0 || enter(&late, 10) != 5 {

@@ -104,12 +104,17 @@ func cmpErr(a, b error) error {
 	return b
 }
 
-// attempt asks one server, once over UDP, and over TCP when it says that its answer is longer.
+// attempt asks one server over UDP, and over TCP when its answer is longer. A server that does not keep the case of
+// letters is asked over TCP too, where nobody can forge its address; if it has no TCP, its word must do.
 func (s *Shared) attempt(ctx context.Context, q *question, to netip.AddrPort) (*reply, error) {
 	start := time.Now()
-	r, err := s.askUDP(ctx, q, to)
-	if errors.Is(err, errUseTCP) {
+	r, err := s.askUDP(ctx, q, to, style{})
+	anyCase := errors.Is(err, errCase)
+	if anyCase || errors.Is(err, errUseTCP) {
 		r, err = s.askTCP(ctx, q, to)
+	}
+	if answer := (*errServer)(nil); err != nil && anyCase && !errors.As(err, &answer) {
+		r, err = s.askUDP(ctx, q, to, style{small: true})
 	}
 	if err == nil && r.rcode != dns.RcodeSuccess && r.rcode != dns.RcodeNameError {
 		err = &errServer{to, r.rcode}

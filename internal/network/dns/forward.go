@@ -49,7 +49,7 @@ func (s *Server) forward(ctx context.Context, q *query, key string, ask []netip.
 		return false
 	}
 	if fl == nil {
-		if !s.shared.queries.enter(&s.queries) {
+		if !s.shared.queries.enter(&s.queries, 1) {
 			return false
 		}
 		s.counts.forwarded.Add(1)
@@ -95,7 +95,7 @@ func (s *Server) fly(ctx context.Context, fl *flight) {
 	}
 	f.waiting -= len(fl.waiters)
 	f.mu.Unlock()
-	s.shared.queries.leave(&s.queries)
+	s.shared.queries.leave(&s.queries, 1)
 	var b builder
 	for i := range fl.waiters {
 		w := &fl.waiters[i]

@@ -21,26 +21,26 @@ type share struct{ used int }
 
 func newGate(q Quota) *gate { return &gate{quota: q} }
 
-func (g *gate) enter(s *share) bool {
+func (g *gate) enter(s *share, n int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	most := g.quota.Each
-	if g.used >= g.quota.Soft {
+	if g.used+n > g.quota.Soft {
 		most = min(most, g.quota.Reserve)
 	}
-	if s.used >= most || g.used >= g.quota.Hard {
+	if s.used+n > most || g.used+n > g.quota.Hard {
 		return false
 	}
-	s.used++
-	g.used++
+	s.used += n
+	g.used += n
 	return true
 }
 
-func (g *gate) leave(s *share) {
+func (g *gate) leave(s *share, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.used--
-	g.used--
+	s.used -= n
+	g.used -= n
 }
 
 func (g *gate) of(s *share) int {

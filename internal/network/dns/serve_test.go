@@ -265,7 +265,7 @@ func TestOneClientCannotTakeAllConnections(t *testing.T) {
 // TestAClientThatDoesNotReadIsCutOff asks for far more than the kernel keeps for it.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
-	shared := newShared(t, Options{Limits: Limits{Unsent: 64 << 10, Idle: time.Second}})
+	shared := newShared(t, Options{Limits: Limits{Unsent: Quota{Each: 64 << 10, Soft: 1 << 20, Hard: 1 << 20}, Idle: time.Second}})
 	s := newServer(t, Config{}, shared)
 	for i := range maxAddresses {
 		s.SetLease(addr(fmt.Sprintf("10.0.0.%d", i)), "many")
@@ -309,8 +309,8 @@ func TestServingEndsWithItsContextAndCanBeginAgain(t *testing.T) {
 			t.Errorf("a connection is still open: %v", err)
 		}
 	}
-	if st := s.Stats(); s.unsent.Load() != 0 || s.shared.clients.of(&s.clients) != 0 || st.Local != 3 {
-		t.Errorf("left: %d bytes, %d connections; %+v", s.unsent.Load(), s.shared.clients.of(&s.clients), st)
+	if st := s.Stats(); s.shared.unsent.used != 0 || s.shared.clients.of(&s.clients) != 0 || st.Local != 3 {
+		t.Errorf("left: %d bytes, %d connections; %+v", s.shared.unsent.used, s.shared.clients.of(&s.clients), st)
 	}
 	sockets.UDP[0].Close()
 	if err := s.Serve(t.Context(), sockets); !errors.Is(err, net.ErrClosed) {

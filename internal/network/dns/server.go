@@ -17,8 +17,7 @@ type Server struct {
 	part   *part
 	counts counts
 
-	queries, streams, clients share // of the process's quotas
-	unsent                    atomic.Int64
+	queries, streams, clients, unsent share // of the process's quotas
 
 	flights flights
 }

@@ -26,11 +26,11 @@ type Limits struct {
 	Total      time.Duration // from a question to SERVFAIL; 4.5 s, since clients wait for 5
 	Queries    Quota         // being asked upstream; 64 per network, 512 and 1,024 in all
 	Waiting    int           // clients that wait for them, per network; 256
-	Streams    Quota         // TCP connections to upstream; 4 per network, 64 and 128
+	Streams    Quota         // TCP connections to upstream; 4 per network, 32 and 64
 	Clients    Quota         // TCP connections of clients; 32 per network, 256 and 512
 	PerClient  int           // TCP connections of one address; 8
 	Idle       time.Duration // until a silent TCP connection is closed; 10 s
-	Unsent     int           // bytes of replies that wait for clients to read them, per network; 256 KB
+	Unsent     Quota         // bytes of replies that wait for clients to read them; 256 KB per network, 2 and 4 MB
 }
 
 // Shared is what the networks of a process have in common.
@@ -43,6 +43,7 @@ type Shared struct {
 	queries *gate
 	streams *gate
 	clients *gate
+	unsent  *gate
 	times   *times
 	scratch sync.Pool // *scratch
 	buffers sync.Pool // *[receiveLen]byte
@@ -72,6 +73,7 @@ func NewShared(o Options) *Shared {
 		queries: newGate(l.Queries),
 		streams: newGate(l.Streams),
 		clients: newGate(l.Clients),
+		unsent:  newGate(l.Unsent),
 		times:   newTimes(),
 	}
 	if s.dialer == nil {
@@ -94,11 +96,11 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.CacheBytes, 4<<20)
 	fill(&l.Waiting, 256)
 	fill(&l.PerClient, 8)
-	fill(&l.Unsent, 256<<10)
 	for q, d := range map[*Quota]Quota{
 		&l.Queries: {Each: 64, Soft: 512, Hard: 1024, Reserve: 8},
-		&l.Streams: {Each: 4, Soft: 64, Hard: 128, Reserve: 1},
+		&l.Streams: {Each: 4, Soft: 32, Hard: 64, Reserve: 1},
 		&l.Clients: {Each: 32, Soft: 256, Hard: 512, Reserve: 2},
+		&l.Unsent:  {Each: 256 << 10, Soft: 2 << 20, Hard: 4 << 20, Reserve: 2 + maxTCP},
 	} {
 		if *q == (Quota{}) {
 			*q = d

@@ -51,7 +51,7 @@ func (s *Server) serveTCP(ctx context.Context, l *net.TCPListener) error {
 			_ = c.Close()
 			continue
 		}
-		if !s.shared.clients.enter(&s.clients) {
+		if !s.shared.clients.enter(&s.clients, 1) {
 			from.leave(who)
 			_ = c.Close()
 			continue
@@ -59,7 +59,7 @@ func (s *Server) serveTCP(ctx context.Context, l *net.TCPListener) error {
 		s.counts.streams.Add(1)
 		all.Go(func() {
 			defer from.leave(who)
-			defer s.shared.clients.leave(&s.clients)
+			defer s.shared.clients.leave(&s.clients, 1)
 			s.serveStream(ctx, c)
 		})
 	}
@@ -140,7 +140,7 @@ func (st *stream) finish() {
 	defer st.mu.Unlock()
 	st.finished = true
 	for len(st.replies) > 0 {
-		st.server.unsent.Add(-int64(len(<-st.replies)))
+		st.server.shared.unsent.leave(&st.server.unsent, len(<-st.replies))
 	}
 }
 
@@ -204,8 +204,7 @@ func (st *stream) send(msg []byte) {
 		return
 	}
 	s := st.server
-	if s.unsent.Add(int64(len(out))) > int64(s.shared.limits.Unsent) {
-		s.unsent.Add(-int64(len(out)))
+	if !s.shared.unsent.enter(&s.unsent, len(out)) {
 		_ = st.conn.Close()
 		<-st.tokens
 		return
@@ -223,7 +222,7 @@ func (st *stream) write() error {
 			if err == nil {
 				_, err = st.conn.Write(msg)
 			}
-			st.server.unsent.Add(-int64(len(msg)))
+			st.server.shared.unsent.leave(&st.server.unsent, len(msg))
 			<-st.tokens
 			if err != nil {
 				return err
