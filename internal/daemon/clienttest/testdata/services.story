@@ -71,7 +71,7 @@ Updated network dual live state
 [exit 0]
 $ net-update dual add ip-dhcp-range range6.xml --live
 error: Failed to update network dual
-error: XML error: network 'dual': invalid ip/dhcp/range: fd00:125::1 is outside 192.168.124.0/24
+error: XML error: network 'dual': invalid ip/dhcp/range: fd00:125::1 is outside fd00:124::/64
 [exit 1]
 $ net-update dual add dns-host host-without-names.xml --live
 error: Failed to update network dual
