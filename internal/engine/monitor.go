@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"taproom/internal/api/server"
 	"taproom/internal/qemu/qmp"
@@ -145,20 +146,26 @@ func (e *Engine) onWatchdog(_ context.Context, d *domain, run *running, ev qmp.E
 	}
 }
 
-// onIOError passes on that a disk failed; with werror=stop the guest now stands still.
+// onIOError passes on that a disk failed; with werror=stop the guest now stands still. libvirt knows one reason by name.
 func (e *Engine) onIOError(_ context.Context, d *domain, run *running, ev qmp.Event) {
 	var data struct {
-		Device string `json:"device"`
-		Node   string `json:"node-name"`
-		QOM    string `json:"qom-path"`
-		Action string `json:"action"`
-		Reason string `json:"reason"`
+		Node    string `json:"node-name"`
+		Action  string `json:"action"`
+		NoSpace bool   `json:"nospace"`
 	}
 	_ = json.Unmarshal(ev.Data, &data)
 	actions := map[string]int32{"ignore": 0, "stop": 1, "report": 2} // virDomainEventIOErrorAction: none, pause, report
-	e.publish(server.DomainIOError{
-		Domain: d.view().ref, Path: data.Node, Alias: data.Device, Action: actions[data.Action], Reason: data.Reason,
-	})
+	failed := server.DomainIOError{Domain: d.view().ref, Action: actions[data.Action]}
+	if data.NoSpace {
+		failed.Reason = "enospc"
+	}
+	target, _, _ := strings.Cut(data.Node, "-") // see guest.Compile
+	for _, disk := range run.live(false).Devices.Disks {
+		if disk.Target.Dev == target {
+			failed.Path, failed.Alias = sourcePath(disk), diskAlias(disk)
+		}
+	}
+	e.publish(failed)
 	if data.Action == "stop" {
 		e.paused(d, run, server.PausedIoerror, server.EventSuspendedIoerror)
 	}
