@@ -85,14 +85,15 @@ func (e *Engine) cpuStats(v *view) []server.Param {
 	}
 }
 
+// interfaceStats are the net.* figures. They are numbered as the NICs are in the document; one without a link has none.
 func (e *Engine) interfaceStats(v *view) []server.Param {
-	out := []server.Param{remote.UintParam("net.count", uint32(len(v.run.rec.Ports)))}
-	for i, p := range v.run.rec.Ports {
+	out := []server.Param{remote.UintParam("net.count", uint32(v.run.rec.NICs))}
+	for _, p := range v.run.rec.Ports {
 		s, err := e.guestSide(p.Name)
 		if err != nil { // its link has just gone
 			continue
 		}
-		prefix := fmt.Sprintf("net.%d.", i)
+		prefix := fmt.Sprintf("net.%d.", p.NIC)
 		out = append(out, remote.StringParam(prefix+"name", p.Name))
 		for _, f := range []struct {
 			name  string
