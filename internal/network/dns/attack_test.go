@@ -245,7 +245,7 @@ func TestANetworkThatFloodsADeadForwarderHarmsNoOther(t *testing.T) {
 			if codes["SERVFAIL"] != 5003 {
 				t.Errorf("answers: %v", codes)
 			}
-			if d.open != 0 || d.most > (shared.limits.Queries.Each+3)*maxAttempts {
+			if d.open != 0 || d.most > (shared.limits.Queries.Each+3)*(maxOpen+1) {
 				t.Errorf("%d connections are open, there were %d", d.open, d.most)
 			}
 			d.serving.Wait()

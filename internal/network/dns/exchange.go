@@ -13,6 +13,9 @@ import (
 // maxAttempts is how often a question is sent upstream at most.
 const maxAttempts = 6
 
+// maxOpen is to how many servers it is on its way at once.
+const maxOpen = 2
+
 // question is what is asked upstream.
 type question struct {
 	name     string // wire form, in lower case
@@ -24,6 +27,7 @@ type question struct {
 }
 
 type outcome struct {
+	n     int
 	from  netip.AddrPort
 	reply *reply
 	err   error
@@ -39,69 +43,95 @@ func (e *errServer) Error() string {
 	return fmt.Sprintf("%s answered %s", e.from, dns.RcodeToString[e.rcode])
 }
 
+// race is one question on its way to several servers.
+type race struct {
+	tries    []try
+	running  int
+	outcomes chan outcome
+}
+
+type try struct {
+	cancel context.CancelFunc
+	over   bool
+}
+
+// start asks one more server. Of those that are being asked the first is given up when there are too many.
+func (r *race) start(ctx context.Context, s *Shared, q *question, to netip.AddrPort) {
+	open := 0
+	for _, t := range r.tries {
+		if !t.over {
+			open++
+		}
+	}
+	for i := range r.tries {
+		if t := &r.tries[i]; open >= maxOpen && !t.over {
+			t.over = true
+			t.cancel()
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	n := len(r.tries)
+	r.tries = append(r.tries, try{cancel: cancel})
+	r.running++
+	go func() {
+		reply, err := s.attempt(ctx, q, to)
+		r.outcomes <- outcome{n, to, reply, err}
+	}()
+}
+
 // exchange asks one server after the other. Who is slow is not given up when the next is asked: the first good answer
 // of any of them is taken. It returns when all its sockets are closed.
 func (s *Shared) exchange(ctx context.Context, q *question) (*reply, netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.Total)
 	list := s.times.order(q.upstream, time.Now())
 	attempts := min(max(2*len(list), 3), maxAttempts)
-	outcomes := make(chan outcome)
-	running, started := 0, 0
+	r := race{outcomes: make(chan outcome)}
 	defer func() {
 		cancel()
-		for ; running > 0; running-- {
-			<-outcomes
+		for ; r.running > 0; r.running-- {
+			<-r.outcomes
 		}
 	}()
-	var last error
-	refused := false // the last one started failed by itself
+	last := fmt.Errorf("no answer within %s", s.limits.Total)
+	failed := false // the last one that was asked, by itself
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, netip.AddrPort{}, cmpErr(last, fmt.Errorf("no answer within %s", s.limits.Total))
+			return nil, netip.AddrPort{}, last
 		case <-again.C:
-			if started == attempts {
+			n := len(r.tries)
+			if n == attempts {
 				continue
 			}
-			if started > 0 && !refused {
-				s.times.failed(list[(started-1)%len(list)], time.Now())
+			if n > 0 && !failed {
+				s.times.failed(list[(n-1)%len(list)], time.Now())
 			}
-			to := list[started%len(list)]
-			refused = false
-			started++
-			running++
-			go func() {
-				r, err := s.attempt(ctx, q, to)
-				outcomes <- outcome{to, r, err}
-			}()
-			again.Reset(s.times.patience(to))
-		case o := <-outcomes:
-			running--
+			failed = false
+			r.start(ctx, s, q, list[n%len(list)])
+			again.Reset(s.times.patience(list[n%len(list)]))
+		case o := <-r.outcomes:
+			r.running--
 			if o.err == nil {
 				return o.reply, o.from, nil
 			}
-			last = o.err
-			if answer := (*errServer)(nil); !errors.As(o.err, &answer) { // a server that cannot is still a server
-				s.times.failed(o.from, time.Now())
+			if !r.tries[o.n].over {
+				r.tries[o.n].over = true
+				last, failed = o.err, true
+				if answer := (*errServer)(nil); !errors.As(o.err, &answer) { // a server that cannot is still a server
+					s.times.failed(o.from, time.Now())
+				}
+				if len(r.tries) < attempts {
+					again.Reset(0)
+				}
 			}
-			refused = true
-			if started == attempts && running == 0 {
+			if len(r.tries) == attempts && r.running == 0 {
 				return nil, o.from, last
-			}
-			if started < attempts {
-				again.Reset(0)
 			}
 		}
 	}
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // attempt asks one server over UDP, and over TCP when its answer is longer. A server that does not keep the case of

@@ -24,7 +24,7 @@ type Dialer interface {
 type Limits struct {
 	CacheBytes int           // of all networks; 4 MB
 	Total      time.Duration // from a question to SERVFAIL; 4.5 s, since clients wait for 5
-	Queries    Quota         // being asked upstream; 64 per network, 512 and 1,024 in all
+	Queries    Quota         // being asked upstream; 64 per network, 256 and 512 in all
 	Waiting    int           // clients that wait for them, per network; 256
 	Streams    Quota         // TCP connections to upstream; 4 per network, 32 and 64
 	Clients    Quota         // TCP connections of clients; 32 per network, 256 and 512
@@ -97,7 +97,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Waiting, 256)
 	fill(&l.PerClient, 8)
 	for q, d := range map[*Quota]Quota{
-		&l.Queries: {Each: 64, Soft: 512, Hard: 1024, Reserve: 8},
+		&l.Queries: {Each: 64, Soft: 256, Hard: 512, Reserve: 4},
 		&l.Streams: {Each: 4, Soft: 32, Hard: 64, Reserve: 1},
 		&l.Clients: {Each: 32, Soft: 256, Hard: 512, Reserve: 2},
 		&l.Unsent:  {Each: 256 << 10, Soft: 2 << 20, Hard: 4 << 20, Reserve: 2 + maxTCP},
