@@ -30,6 +30,12 @@ func wire(t *testing.T) (*packettest.Port, *hosttest.NS) {
 		ip addr add fd07::2/64 dev guest nodad
 		ip neigh add 10.7.0.1 lladdr ` + here.String() + ` dev guest
 		ip neigh add fd07::1 lladdr ` + here.String() + ` dev guest`)
+	// An IPv6 address is there before the kernel takes anything for it: the route to itself follows in a worker.
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(theirs.Run("ip", "-6", "route", "show", "table", "local"), "local fd07::2 "); {
+		if time.Now().After(end) {
+			t.Fatal("fd07::2 does not become usable")
+		}
+	}
 	return packettest.Open(t, ours, "wire"), theirs
 }
 
