@@ -25,6 +25,8 @@ type Config struct {
 	Emulator string // the QEMU of documents that name none
 	Launch   string // taproom-launch
 	Vnet     string // taproom-vnet
+	// ResolvConf is the host's own; empty is /etc/resolv.conf. It is the machine's, whatever the root.
+	ResolvConf string
 
 	UIDFirst, UIDLast uint32 // running guests and the network helper get one each
 	VNCFirst, VNCLast uint16
@@ -78,6 +80,9 @@ const readyWithin = 30 * time.Second
 func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.ReadyWithin == 0 {
 		cfg.ReadyWithin = readyWithin
+	}
+	if cfg.ResolvConf == "" {
+		cfg.ResolvConf = resolvConf
 	}
 	e := &Engine{
 		cfg: cfg, k: cfg.Kernel, log: cfg.Log, paths: cfg.Paths,

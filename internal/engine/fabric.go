@@ -23,14 +23,14 @@ const (
 
 // fabric is the host side of networks: what carries a plan out.
 type fabric struct {
-	nft  *nft.Conn
-	fw   state.FirewallBackend // requests that arrive together share a transaction
-	dhcp *dhcpService
+	nft    *nft.Conn
+	fw     state.FirewallBackend // requests that arrive together share a transaction
+	helper *helperService
 	// idle orders "the last network went" against "a network comes", for the helper process.
 	idle sync.RWMutex
 }
 
-// openFabric connects to the firewall and prepares the DHCP helper.
+// openFabric connects to the firewall and prepares the network helper.
 func (e *Engine) openFabric(context.Context) error {
 	conn, err := nft.Open(e.k)
 	if err != nil {
@@ -41,15 +41,12 @@ func (e *Engine) openFabric(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.dhcp = &dhcpService{
+	e.helper = &helperService{
 		options: helper.HelperOptions{
 			Kernel: e.k, Program: e.cfg.Vnet, Dir: e.paths.Helper(), LeaseDir: e.paths.Leases(),
 			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid), Build: version.Version,
 		},
-		lost: e.helperLost,
-		fail: func(err error) {
-			e.problem.add(e.log, "the DHCP helper ended and cannot be started again yet: "+err.Error())
-		},
+		lost: e.serveAgain, event: e.helperEvent, fail: e.helperFailed,
 	}
 	return nil
 }
@@ -58,13 +55,13 @@ func (e *Engine) closeFabric() {
 	if e.fabric == nil {
 		return
 	}
-	e.dhcp.close()
+	e.helper.close()
 	e.nft.Close()
 }
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, DHCP: e.dhcp}
+	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, DHCP: e.helper}
 }
 
 // converge makes what the scope names on the host be as want says. The taps it made are in the Env; when it fails they
@@ -117,26 +114,4 @@ func (e *Engine) writeDown(plan state.Plan) {
 			e.sysctls.put(e, set)
 		}
 	}
-}
-
-// helperLost serves every network again after the DHCP helper ended.
-func (e *Engine) helperLost() {
-	e.work.Go(func() {
-		e.log.Warn("the DHCP helper ended; starting it again")
-		want := state.State{DHCP: map[string]state.Service{}}
-		for _, n := range e.networks.all() {
-			v := n.view()
-			if v.live == nil {
-				continue
-			}
-			s, err := e.compileNetwork(v.live)
-			if err != nil {
-				continue // it was compiled when it was started
-			}
-			want = want.Merge(state.State{DHCP: s.DHCP, Bridges: s.Bridges})
-		}
-		if _, err := e.converge(e.ctx, want, want.Scope()); err != nil && e.ctx.Err() == nil {
-			e.problem.add(e.log, "the DHCP helper cannot be started again: "+err.Error())
-		}
-	})
 }

@@ -209,7 +209,7 @@ func (e *Engine) UndefineNetwork(ctx context.Context, uuid spec.UUID) error {
 func (e *Engine) forgetNetwork(ctx context.Context, n *network) {
 	e.networks.remove(n)
 	e.bridges.Release(n.view().ref.Bridge)
-	if err := e.dhcp.forget(ctx, n.uuid); err != nil {
+	if err := e.helper.forget(ctx, n.uuid); err != nil {
 		e.log.Warn("remove the leases of a network that is gone", "network", n.label, "error", err)
 	}
 }

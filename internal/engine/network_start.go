@@ -163,6 +163,7 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w%s", n.label, err, remedy(err))
 	}
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
+	e.troubles.forget(n.uuid)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStopped})
 	if v.def == nil {
 		e.forgetNetwork(ctx, n)
@@ -186,21 +187,6 @@ func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error
 	err = errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
 	e.replugAll(ctx, n)
 	return err
-}
-
-// helperIfIdle ends the DHCP helper when nothing needs it.
-func (e *Engine) helperIfIdle(ctx context.Context) error {
-	e.idle.Lock()
-	defer e.idle.Unlock()
-	for _, n := range e.networks.all() {
-		if n.view().live != nil {
-			return nil
-		}
-	}
-	if err := e.dhcp.stopIfIdle(ctx); err != nil {
-		e.problem.add(e.log, err.Error())
-	}
-	return nil
 }
 
 // changeNetwork makes an active network be as its definition says, in place: the plan is the difference, so guests stay.

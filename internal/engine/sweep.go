@@ -31,7 +31,7 @@ func (e *Engine) sweepGuests(guests []*running) error {
 // sweepLeases removes the leases of networks that are gone. They go last, so a daemon may have died before. Those of a
 // network whose definition was damaged wait for it to come back.
 func (e *Engine) sweepLeases(ctx context.Context) error {
-	ids, err := helper.LeaseOwners(e.dhcp.options)
+	ids, err := helper.LeaseOwners(e.helper.options)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (e *Engine) sweepLeases(ctx context.Context) error {
 		}
 		aside, err := e.netDefs.IsAside(id.String())
 		if err == nil && !aside {
-			err = e.dhcp.forget(ctx, id)
+			err = e.helper.forget(ctx, id)
 		}
 		errs = append(errs, err)
 	}

@@ -19,6 +19,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.recallNetworks(&want); err != nil {
 		return err
 	}
+	e.followResolvers(ctx)
 	guests, err := e.recallGuests(ctx)
 	if err != nil {
 		return err

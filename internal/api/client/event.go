@@ -11,11 +11,19 @@ import (
 // eventBacklog is how many events may wait for a reader before the subscription ends.
 const eventBacklog = 4096
 
-// subKey is a callback's number; domains and networks count separately.
+// subKey is a callback's number; domains, networks and leases count separately.
 type subKey struct {
-	network  bool
+	of       subject
 	callback int32
 }
+
+type subject int
+
+const (
+	ofDomains subject = iota
+	ofNetworks
+	ofLeases
+)
 
 // subscription delivers one kind of event.
 type subscription struct {
@@ -39,7 +47,7 @@ type NetworkLifecycle struct {
 // Lifecycle subscribes to changes of domains (values of type DomainLifecycle). The channel is closed when the connection
 // ends, when cancel is called, and when nobody reads it.
 func (c *Client) Lifecycle(ctx context.Context) (events <-chan any, cancel func(context.Context) error, err error) {
-	return c.subscribe(ctx, false, remote.ProcConnectDomainEventCallbackRegisterAny, remote.ProcConnectDomainEventCallbackDeregisterAny,
+	return c.subscribe(ctx, ofDomains, remote.ProcConnectDomainEventCallbackRegisterAny, remote.ProcConnectDomainEventCallbackDeregisterAny,
 		&remote.DomainEventRegister{Event: remote.EventLifecycle}, remote.ProcDomainEventCallbackLifecycle,
 		func(body []byte) (any, error) {
 			e := remote.NewLifecycle()
@@ -50,7 +58,7 @@ func (c *Client) Lifecycle(ctx context.Context) (events <-chan any, cancel func(
 
 // NetworkLifecycle subscribes to changes of networks (values of type NetworkLifecycle), as Lifecycle does.
 func (c *Client) NetworkLifecycle(ctx context.Context) (events <-chan any, cancel func(context.Context) error, err error) {
-	return c.subscribe(ctx, true, remote.ProcConnectNetworkEventRegisterAny, remote.ProcConnectNetworkEventDeregisterAny,
+	return c.subscribe(ctx, ofNetworks, remote.ProcConnectNetworkEventRegisterAny, remote.ProcConnectNetworkEventDeregisterAny,
 		&remote.NetworkEventRegister{}, remote.ProcNetworkEventLifecycle,
 		func(body []byte) (any, error) {
 			var e remote.NetworkEvent
@@ -59,20 +67,15 @@ func (c *Client) NetworkLifecycle(ctx context.Context) (events <-chan any, cance
 		})
 }
 
-func (c *Client) subscribe(ctx context.Context, network bool, register, deregister uint32, args xdr.Value, procedure uint32,
+func (c *Client) subscribe(ctx context.Context, of subject, register, deregister uint32, args xdr.Value, procedure uint32,
 	decode func([]byte) (any, error),
 ) (<-chan any, func(context.Context) error, error) {
-	s := &subscription{procedure: procedure, decode: decode, events: make(chan any, eventBacklog)}
 	var ret remote.Int
-	key := subKey{network: network}
-	// The first event may follow the reply at once, so the reading goroutine itself notes the subscription.
+	s := &subscription{procedure: procedure, decode: decode, events: make(chan any, eventBacklog)}
+	key := subKey{of: of}
 	_, err := c.call(ctx, remote.ProgramRemote, register, args, &ret, func(uint32) {
 		key.callback = ret.N
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.subs != nil {
-			c.subs[key] = s
-		}
+		c.note(key, s)
 	})
 	if err != nil {
 		return nil, nil, err
@@ -82,6 +85,15 @@ func (c *Client) subscribe(ctx context.Context, network bool, register, deregist
 		return c.Call(ctx, remote.ProgramRemote, deregister, &remote.Int{N: key.callback}, &xdr.Void{})
 	}
 	return s.events, cancel, nil
+}
+
+// note keeps a subscription. The first event may follow the reply at once, so the reading goroutine itself does it.
+func (c *Client) note(key subKey, s *subscription) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.subs != nil {
+		c.subs[key] = s
+	}
 }
 
 func (c *Client) unsubscribe(key subKey) {
@@ -95,10 +107,18 @@ func (c *Client) unsubscribe(key subKey) {
 
 // event delivers an event. Every form that is subscribed to begins with the callback's number.
 func (c *Client) event(h remote.Header, body []byte) {
-	if h.Program != remote.ProgramRemote || len(body) < 4 {
+	if len(body) < 4 {
 		return
 	}
-	key := subKey{network: h.Procedure == remote.ProcNetworkEventLifecycle, callback: int32(binary.BigEndian.Uint32(body))}
+	key := subKey{of: ofDomains, callback: int32(binary.BigEndian.Uint32(body))}
+	switch {
+	case h.Program == remote.ProgramOwn:
+		key.of = ofLeases
+	case h.Program != remote.ProgramRemote:
+		return
+	case h.Procedure == remote.ProcNetworkEventLifecycle:
+		key.of = ofNetworks
+	}
 	c.mu.Lock()
 	s := c.subs[key]
 	c.mu.Unlock()

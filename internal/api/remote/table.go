@@ -49,6 +49,12 @@ const (
 	OwnTrace   = 4 // own.TraceRequest → own.Trace
 	OwnAgent   = 5 // own.AgentRequest → the agent's answer
 	OwnVersion = 6 // "" → own.Version
+	OwnLeases  = 7 // own.LeasesRequest → own.LeasesResult
+	OwnLookup  = 8 // own.LookupRequest → own.LookupResult
+
+	OwnSubscribeLeases = 9  // own.LeasesRequest → own.Subscription
+	OwnUnsubscribe     = 10 // own.Subscription → {}
+	OwnEventLease      = 11 // a message: OwnEvent with own.LeaseEvent
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -60,6 +66,10 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnTrace, "OWN_TRACE", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnAgent, "OWN_AGENT", BeforeOpen),
 		proc[JSON, JSON](OwnVersion, "OWN_VERSION", ReadOnly|Priority|Quick|BeforeOpen),
+		proc[JSON, JSON](OwnLeases, "OWN_LEASES", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnLookup, "OWN_LOOKUP", ReadOnly|BeforeOpen),
+		proc[JSON, JSON](OwnSubscribeLeases, "OWN_SUBSCRIBE_LEASES", ReadOnly|Priority|Quick|BeforeOpen),
+		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }
 
@@ -71,3 +81,15 @@ type JSON struct{ B []byte }
 
 // XDR implements xdr.Value.
 func (v *JSON) XDR(x *xdr.Coder) { x.Opaque(&v.B, MaxJSON) }
+
+// OwnEvent is an event of taproom's own program, for the subscription that the callback names.
+type OwnEvent struct {
+	Callback int32
+	JSON
+}
+
+// XDR implements xdr.Value.
+func (v *OwnEvent) XDR(x *xdr.Coder) {
+	x.Int32(&v.Callback)
+	v.JSON.XDR(x)
+}

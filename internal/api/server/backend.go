@@ -141,4 +141,8 @@ type Documents interface {
 	Trace(ctx context.Context, domain string) (own.Trace, error)
 	Agent(ctx context.Context, domain string, request json.RawMessage) (json.RawMessage, error)
 	DaemonVersion() own.Version
+	// Leases are those of one network, or with "" of all that are active.
+	Leases(ctx context.Context, network string) ([]own.Lease, error)
+	// Lookup asks a network's DNS as a guest would.
+	Lookup(ctx context.Context, r own.LookupRequest) (own.LookupResult, error)
 }

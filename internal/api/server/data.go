@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
 	"taproom/internal/spec"
 )
@@ -190,6 +191,12 @@ type NetworkLifecycle struct {
 	Event   int32
 }
 
+// LeaseChange is something that happened to a lease of a network; with own.LeasesMissed, to leases of any.
+type LeaseChange struct {
+	Network Network
+	Event   own.LeaseEvent
+}
+
 func (DomainLifecycle) event()      {}
 func (DomainReboot) event()         {}
 func (DomainWatchdog) event()       {}
@@ -199,3 +206,4 @@ func (DomainDeviceAdded) event()    {}
 func (DomainDeviceRemoved) event()  {}
 func (DomainAgentLifecycle) event() {}
 func (NetworkLifecycle) event()     {}
+func (LeaseChange) event()          {}

@@ -16,6 +16,7 @@ const (
 	fromDomains source = iota
 	fromNetworks
 	fromPools // there are none, so nothing is ever sent
+	fromLeases
 )
 
 // registration is a client's wish for events.
@@ -97,16 +98,21 @@ type form struct {
 	procedure uint32
 	legacy    uint32 // procedure of the form without callback number; 0 when there is none
 	payload   func(callback int32, legacy bool) xdr.Value
+	program   uint32 // 0 is libvirt's
+	everybody bool   // those who asked about one object are told too
 }
 
 func (f *form) matches(r registration) bool {
-	return r.source == f.source && r.kind == f.kind && (!r.one || r.uuid == f.uuid) && (!r.legacy || f.legacy != 0)
+	return r.source == f.source && r.kind == f.kind && (!r.one || f.everybody || r.uuid == f.uuid) && (!r.legacy || f.legacy != 0)
 }
 
 func (c *conn) postEvent(f form, r registration) {
 	h := remote.Header{Program: remote.ProgramRemote, Version: remote.Version, Procedure: f.procedure, Type: remote.Message}
 	if r.legacy {
 		h.Procedure = f.legacy
+	}
+	if f.program != 0 {
+		h.Program = f.program
 	}
 	buf, err := remote.Append(nil, h, f.payload(r.id, r.legacy))
 	if err != nil {
@@ -156,6 +162,8 @@ func wireForms(e Event) []form {
 				return &remote.NetworkEvent{Callback: callback, Network: wireNetwork(e.Network), Event: e.Event}
 			},
 		}}
+	case LeaseChange:
+		return leaseForms(e)
 	}
 	return nil
 }

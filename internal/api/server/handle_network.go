@@ -90,6 +90,9 @@ func bindNetworkReads(p *program) {
 }
 
 func leases(q *request, a *remote.LeasesArgs, r *remote.Leases) error {
+	if err := validMAC(a.MAC); err != nil {
+		return err
+	}
 	list, err := q.backend.DHCPLeases(q.ctx, a.Network.UUID, a.MAC.S)
 	r.N = uint32(len(list))
 	if a.Need == 0 || err != nil {

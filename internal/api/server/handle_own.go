@@ -42,5 +42,6 @@ func bindOwn(p *program) {
 	bindJSON(p, remote.OwnAgent, func(q *request, a own.AgentRequest) (json.RawMessage, error) {
 		return q.backend.Agent(q.conn.asked, a.Domain, a.Request)
 	})
+	bindLeases(p)
 	bindJSON(p, remote.OwnVersion, func(q *request, _ none) (own.Version, error) { return q.backend.DaemonVersion(), nil })
 }

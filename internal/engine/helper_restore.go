@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// setsAtOnce is how many networks are set on a helper at a time.
+const setsAtOnce = 8
+
+// serveAgain serves every network on a helper that took the place of one that ended. Nothing else of the host changes, so
+// nothing else is looked at: guests wait.
+func (e *Engine) serveAgain(ctx context.Context) {
+	began := time.Now()
+	e.troubles.forget(spec.UUID{}) // there is a helper
+	e.log.Warn("the network helper ended and was started again")
+	slots := make(chan struct{}, setsAtOnce)
+	var all sync.WaitGroup
+	for _, n := range e.networks.all() {
+		if n.view().live == nil {
+			continue
+		}
+		all.Go(func() {
+			err := e.serveNetworkAgain(ctx, n, slots)
+			trouble := fmt.Sprintf("network '%s' is without DHCP and DNS: the helper ended, and its service cannot be brought back", n.label)
+			e.troubles.solved(n.uuid, trouble)
+			if err != nil && ctx.Err() == nil {
+				e.log.Error(trouble, "error", err)
+				e.troubles.add(n.uuid, trouble+": "+err.Error()+remedy(err))
+			}
+		})
+	}
+	all.Wait()
+	e.log.Info("networks are served again", "took", time.Since(began))
+}
+
+// serveNetworkAgain sets a network unless it stops meanwhile: whoever changes it comes first, and finds the new helper too.
+func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, slots chan struct{}) error {
+	j, err := n.slot.Begin(ctx, "serve network '"+n.label+"' again")
+	if err != nil {
+		return err
+	}
+	defer j.End()
+	live := n.view().live
+	if live == nil {
+		return nil
+	}
+	want, err := e.compileNetwork(live)
+	if err != nil {
+		return err
+	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	for id, service := range want.DHCP {
+		l, err := e.k.LinkByName(service.Bridge)
+		if err != nil {
+			return err
+		}
+		if l.Alias != state.Alias(id) {
+			return fmt.Errorf("link %s is not ours any more: its alias is %q", l.Name, l.Alias)
+		}
+		if err := e.helper.Set(j.Context(), id, service, l.Index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// helperIfIdle ends the network helper when nothing needs it.
+func (e *Engine) helperIfIdle(ctx context.Context) error {
+	e.idle.Lock()
+	defer e.idle.Unlock()
+	for _, n := range e.networks.all() {
+		if live := n.view().live; live != nil && e.serves(live) {
+			return nil
+		}
+	}
+	if err := e.helper.stopIfIdle(ctx); err != nil {
+		e.problem.add(e.log, err.Error())
+	}
+	return nil
+}
