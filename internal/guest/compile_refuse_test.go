@@ -129,6 +129,14 @@ func TestCompleteRefusesWhatWouldBeLeftOut(t *testing.T) {
 			"controller/driver is not supported: controller scsi 0: queues are for virtio-scsi",
 		},
 		{
+			"pc", "", "<controller type='pci' index='256' model='pci-bridge'/>",
+			`invalid controller: index="256" of a pci controller is no number up to 255`,
+		},
+		{
+			"pc", "", "<controller type='scsi' index='4096'/>",
+			`invalid controller: index="4096" of a scsi controller is no number up to 4095`,
+		},
+		{
 			"q35", "", "<controller type='virtio-serial'><driver queues='2'/></controller>",
 			"controller/driver is not supported: controller virtio-serial 0: queues are for virtio-scsi",
 		},

@@ -24,11 +24,15 @@ func (c *completer) controllerOrder() error {
 	for _, k := range c.dev.Controllers {
 		n := -1
 		if k.Index != "" {
-			v, err := strconv.ParseUint(k.Index, 0, 10)
-			if err != nil {
-				return invalid("controller", "index=%q of a %s controller is no number", k.Index, k.Type)
+			most := 4095
+			if k.Type == "pci" {
+				most = 255 // the number of its bus
 			}
-			n = int(v)
+			v, err := strconv.Atoi(strings.TrimSpace(k.Index))
+			if err != nil || v < 0 || v > most {
+				return invalid("controller", "index=%q of a %s controller is no number up to %d", k.Index, k.Type, most)
+			}
+			n = v
 			k.Index = strconv.Itoa(n)
 		}
 		out = slices.Insert(out, controllerSlot(out, &k, n), k)
