@@ -111,13 +111,14 @@ func TestWhatCannotBeIsRefusedByName(t *testing.T) {
 		{"prefix='24'", "prefix='0'", "invalid ip[1]"},
 		{"address='10.0.0.1' prefix='24'", "address='fd00::1' prefix='64'", "ip[1]/@family is not supported"},
 		{"start='10.0.0.2'", "start='10.0.1.2'", "invalid ip[1]/dhcp/range[1]: start 10.0.1.2 is after"},
-		{"end='10.0.0.9'", "end='10.0.1.9'", "invalid ip[1]/dhcp: ranges[0]"},
+		{"end='10.0.0.9'", "end='10.0.1.9'", "invalid dhcp4.ranges[0]"},
 		{"</dhcp>", "<host mac='x' ip='10.0.0.5'/></dhcp>", "invalid ip[1]/dhcp/host[1]/@mac"},
 		{"</dhcp>", "<host name='x' ip='nope'/></dhcp>", "invalid ip[1]/dhcp/host[1]/@ip"},
-		{"</dhcp>", "<host id='0:1' ip='10.0.0.5'/></dhcp>", "ip[1]/dhcp/host[1]/@id is not supported"},
+		{"</dhcp>", "<host id='0:g' ip='10.0.0.5'/></dhcp>", "invalid ip[1]/dhcp/host[1]/@id"},
+		{"</dhcp>", "<host name='x' ip='fd00::5'/></dhcp>", "invalid ip[1]/dhcp/host[1]/@ip"},
 		{"</dhcp>", "<host name='x' ip='10.0.0.5'><lease expiry='x'/></host></dhcp>", "invalid ip[1]/dhcp/host[1]/lease"},
 		{"end='10.0.0.9'/>", "end='10.0.0.9'><lease expiry='1' unit='days'/></range>", "invalid ip[1]/dhcp/range[1]/lease"},
-		{"</network>", "<ip address='10.9.0.1' prefix='24'><dhcp><range start='10.9.0.2' end='10.9.0.9'/></dhcp></ip></network>", "invalid ip[2]/dhcp"},
+		{"</network>", "<ip address='10.0.0.9' prefix='25'><dhcp><range start='10.0.0.4' end='10.0.0.12'/></dhcp></ip></network>", "invalid dhcp4."},
 	} {
 		doc := document(c.old, c.new)
 		if doc == document() {
