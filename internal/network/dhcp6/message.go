@@ -42,6 +42,7 @@ type ia struct {
 	kind      dhcpv6.OptionCode
 	id        [4]byte
 	addresses []netip.Addr
+	empty     bool // it lists nothing at all
 }
 
 func parseMessage(b []byte) (message, error) {
@@ -101,6 +102,7 @@ func parseIA(kind dhcpv6.OptionCode, b []byte, room int) (ia, error) {
 	if err != nil {
 		return a, err
 	}
+	a.empty = len(options) == 0
 	for _, o := range options {
 		if o.Code() != dhcpv6.OptionIAAddr {
 			continue

@@ -110,6 +110,8 @@ func (x *exchange) extend() error {
 			continue
 		case rebind && a.kind == dhcpv6.OptionIANA && len(a.addresses) > 0:
 			x.grant(a, netip.Addr{}, nil, a.addresses) // all with no time left
+		case a.kind != dhcpv6.OptionIANA && a.empty:
+			x.deny(a, unavailable(a.kind)) // after NoBinding the client would ask once more (RFC 8415, 18.2.10.1)
 		default:
 			x.deny(a, noBinding)
 		}

@@ -1,6 +1,7 @@
 package dhcp6
 
 import (
+	"net"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,15 +82,17 @@ func TestSeveralAssociationsAndKindsAreAnsweredEach(t *testing.T) {
 	l.send(1, renew, ias(1, "::10"), ias(2, "::11"), pd, ta)
 	l.send(1, rebind, ias(1, "::10"), ias(2, "::11"), pd, ta)
 	held := &dhcpv6.OptIATA{IaId: [4]byte{3: 9}, Options: dhcpv6.IdentityOptions{Options: ias(1, "::12").(*dhcpv6.OptIANA).Options.Options}}
-	l.send(1, rebind, held)
+	delegated := &dhcpv6.OptIAPD{IaId: [4]byte{3: 8}}
+	delegated.Options.Add(&dhcpv6.OptIAPrefix{Prefix: &net.IPNet{IP: net.IP(ip("2001:db8:8::").AsSlice()), Mask: net.CIDRMask(56, 128)}})
+	l.send(1, rebind, held, delegated)
 	l.send(1, release, ias(1, "::10", "::11"), pd, ta)
 	l.send(2, solicit, pd)
 	l.want(`
 		1 SOLICIT: ADVERTISE first choice true ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoPrefixAvail] ta9[NoAddrsAvail]
 		1 REQUEST: REPLY ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoPrefixAvail] ta9[NoAddrsAvail]; add ::10 of 1; add ::11 of 1
-		1 RENEW: REPLY ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoBinding] ta9[NoBinding]; old ::10 of 1; old ::11 of 1
-		1 REBIND: REPLY ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoBinding] ta9[NoBinding]; old ::10 of 1; old ::11 of 1
-		1 REBIND: REPLY ta9[NoBinding]
+		1 RENEW: REPLY ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoPrefixAvail] ta9[NoAddrsAvail]; old ::10 of 1; old ::11 of 1
+		1 REBIND: REPLY ia1[::10 3600/3600 T 1800/2880] ia2[::11 3600/3600 T 1800/2880] pd8[NoPrefixAvail] ta9[NoAddrsAvail]; old ::10 of 1; old ::11 of 1
+		1 REBIND: REPLY ta9[NoBinding] pd8[NoBinding]
 		1 RELEASE: REPLY Success pd8[NoBinding] ta9[NoBinding]; del ::10 of 1
 		2 SOLICIT: ADVERTISE first choice true pd8[NoPrefixAvail]`)
 	l.wantLeases(`::11 of 1/2 "" until 4600`)
