@@ -20,6 +20,8 @@ func (b *bitmap) put(i int, in bool) {
 	}
 }
 
+func (b *bitmap) has(i int) bool { return b.words[i/64]>>(i%64)&1 == 1 }
+
 // next returns the first member from a number on, beginning again at zero.
 func (b *bitmap) next(from int) (int, bool) {
 	if b.size == 0 {

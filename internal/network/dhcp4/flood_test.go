@@ -2,6 +2,7 @@ package dhcp4
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -102,27 +103,48 @@ func TestALeaseOfAWrongCalendarEndsNoLaterThanANewOne(t *testing.T) {
 		10.7.0.11 of 2 "" until 9100`)
 }
 
-func TestAnAddressThatSomebodyIsHeardToUseIsNotOffered(t *testing.T) {
+func TestAnAddressThatSomebodyUsesIsGivenLast(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, small())
-	l.join(1, wish("10.7.0.10"))
-	a10, a11 := netip.MustParseAddr("10.7.0.10"), netip.MustParseAddr("10.7.0.11")
-	if l.s.InUse(a10, nic(1), l.now) || l.s.InUse(netip.MustParseAddr("10.7.0.1"), nic(5), l.now) {
-		t.Error("its holder's address, or ours, was taken out of use")
-	}
-	if !l.s.InUse(a11, nic(5), l.now) || l.s.InUse(a11, nic(5), l.now) {
-		t.Error("the address of a stranger was not taken out of use once")
-	}
-	l.out = nil
-	if up := l.s.Upcoming(9); len(up) != 1 || up[0].String() != "10.7.0.12" {
-		t.Errorf("coming up: %v", up)
-	}
+	inUse := map[string]packet.MAC{"10.7.0.11": nic(5)}
+	l.s.Avoid(func(a netip.Addr, client packet.MAC, _ int64) bool {
+		mac, used := inUse[a.String()]
+		return used && mac != client
+	})
 	l.send(2, discover, wish("10.7.0.11"))
-	l.now += restSeconds
-	l.send(2, discover, wish("10.7.0.11"))
+	l.send(2, request, wish("10.7.0.11"))
+	l.send(5, discover, wish("10.7.0.11"))
+	l.now += offerSeconds
+	inUse = map[string]packet.MAC{"10.7.0.10": nic(5), "10.7.0.11": nic(6), "10.7.0.12": nic(6)}
+	r := l.send(1, discover)
+	l.now += offerSeconds
+	inUse["10.7.0.10"] = nic(1)
+	l.send(1, discover)
 	l.want(`
-		2 DISCOVER: OFFER 10.7.0.12 for 1h0m0s to 10.7.0.12
-		2 DISCOVER: OFFER 10.7.0.11 for 1h0m0s to 10.7.0.11`)
+		2 DISCOVER: OFFER 10.7.0.10 for 1h0m0s to 10.7.0.10
+		2 REQUEST: NAK to 255.255.255.255
+		5 DISCOVER: OFFER 10.7.0.11 for 1h0m0s to 10.7.0.11
+		1 DISCOVER: OFFER ` + r.Message.YourIPAddr.String() + ` for 1h0m0s to ` + r.Message.YourIPAddr.String() + `
+		1 DISCOVER: OFFER 10.7.0.10 for 1h0m0s to 10.7.0.10`)
+}
+
+func TestWhatComesUpIsWhatNewClientsGet(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, wide())
+	for i := range byte(200) {
+		up := l.s.Upcoming()
+		if len(up) != 64 {
+			t.Fatalf("%d addresses come up", len(up))
+		}
+		if a := netip.MustParseAddr(l.join(i)); !slices.Contains(up, a) {
+			t.Fatalf("NIC %d got %s, which was not coming up", i, a)
+		}
+	}
+	l = newLab(t, small())
+	l.join(1)
+	if up := l.s.Upcoming(); len(up) != 2 {
+		t.Errorf("of three addresses with one given, %v come up", up)
+	}
 }
 
 // BenchmarkOffer is the cost of a DISCOVER from a card never seen before, in a network with 9,000 leases.

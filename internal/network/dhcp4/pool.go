@@ -14,6 +14,8 @@ const (
 	maxLeases = 1 << 16
 	// offerSeconds is how long an offered address waits for its client.
 	offerSeconds = 30
+	// window is how many addresses are given before the next ones, and looked at ahead.
+	window = 64
 	// restSeconds is how long an address that somebody was found to use is left alone: ten minutes, as dnsmasq.
 	restSeconds = 600
 )
@@ -28,6 +30,7 @@ type pool struct {
 	offers   *aging[netip.Addr, identity] // promised to a client that has not asked for it yet
 	offered  map[identity]netip.Addr      // the same the other way round
 	resting  *aging[netip.Addr, struct{}] // in use by somebody who was not given it
+	blocked  func(a netip.Addr, client packet.MAC, now int64) bool
 }
 
 func newPool(n Config, leases *table) *pool {
@@ -35,6 +38,7 @@ func newPool(n Config, leases *table) *pool {
 		net: n, leases: leases, hosts: map[string]*Host{}, reserved: map[netip.Addr]*Host{},
 		offers: newAging[netip.Addr, identity](offerSeconds), offered: map[identity]netip.Addr{},
 		resting: newAging[netip.Addr, struct{}](restSeconds),
+		blocked: func(netip.Addr, packet.MAC, int64) bool { return false },
 	}
 	for i := range n.Hosts {
 		h := &n.Hosts[i]
@@ -79,7 +83,7 @@ func (p *pool) host(c client) *Host {
 }
 
 // choose returns the address for a client: its fixed one, the one it has or had, the one it was promised, the one it
-// wishes for, then the first that nobody ever had, counted from a place that depends on the client alone.
+// wishes for, then one of the next that nobody ever had.
 func (p *pool) choose(c client, wish netip.Addr, now int64) (netip.Addr, bool) {
 	candidates := make([]netip.Addr, 0, 4)
 	if h := p.host(c); h != nil {
@@ -93,7 +97,7 @@ func (p *pool) choose(c client, wish netip.Addr, now int64) (netip.Addr, bool) {
 			return a, true
 		}
 	}
-	if a, ok := p.unused(c); ok {
+	if a, ok := p.unused(c, now); ok {
 		return a, true
 	}
 	return p.reuse(c, now)
@@ -117,16 +121,22 @@ func (p *pool) inRange(a netip.Addr) bool {
 	return ok && a != s.Gateway && a != s.Server
 }
 
-// taken reports whether somebody else has an address, or was promised it, or it must rest.
+// taken reports whether somebody else has an address, or was promised it, or it must rest, or somebody is heard to use it
+// whom nothing gives it to. Whom we gave it to is asked nothing: another guest could claim it to drive him away.
 func (p *pool) taken(a netip.Addr, c client, now int64) bool {
-	if l := p.leases.at[a]; l != nil && l.Live(now) && !c.owns(&l.Lease) {
+	l := p.leases.at[a]
+	if l != nil && l.Live(now) && !c.owns(&l.Lease) {
 		return true
 	}
-	if to, ok := p.offers.get(a, now); ok && to != c.identity {
+	to, offered := p.offers.get(a, now)
+	if offered && to != c.identity {
 		return true
 	}
-	_, rests := p.resting.get(a, now)
-	return rests
+	if _, rests := p.resting.get(a, now); rests {
+		return true
+	}
+	ours := offered || l != nil && l.Live(now)
+	return !ours && p.blocked(a, c.mac, now)
 }
 
 // better reports whether the client's fixed address is another one and could be had now.
@@ -135,19 +145,38 @@ func (p *pool) better(a netip.Addr, c client, now int64) bool {
 	return h != nil && h.IP.IsValid() && h.IP != a && !p.taken(h.IP, c, now)
 }
 
-// unused finds an address without a history.
-func (p *pool) unused(c client) (netip.Addr, bool) {
-	if p.fresh.size == 0 || len(p.leases.at) >= maxLeases {
+// upcoming returns the first addresses without a history: those of the window that new clients are given one of, and of the
+// one behind it.
+func (p *pool) upcoming() []netip.Addr {
+	out := make([]netip.Addr, 0, window)
+	for i, ok := p.fresh.next(0); ok && len(out) < window && len(p.leases.at) < maxLeases; {
+		out = append(out, p.nth(i))
+		j, more := p.fresh.next((i + 1) % p.fresh.size)
+		i, ok = j, more && j > i
+	}
+	return out
+}
+
+// unused finds an address without a history. The ranges are given window by window, so that the next addresses can be
+// looked at ahead; the place in a window depends on the client alone, so that it is the same when all that is known was lost.
+func (p *pool) unused(c client, now int64) (netip.Addr, bool) {
+	first, ok := p.fresh.next(0)
+	if !ok || len(p.leases.at) >= maxLeases {
 		return netip.Addr{}, false
 	}
 	h := fnv.New64a()
 	_, _ = h.Write(c.mac[:]) // never fails (hash.Hash)
 	_, _ = h.Write([]byte(c.id))
-	i, ok := p.fresh.next(int(h.Sum64() % uint64(p.fresh.size)))
-	if !ok {
-		return netip.Addr{}, false
+	begin := first - first%window
+	size := min(window, p.fresh.size-begin)
+	place := int(h.Sum64() % uint64(size))
+	for i := range size {
+		at := begin + (place+i)%size
+		if a := p.nth(at); p.fresh.has(at) && !p.blocked(a, c.mac, now) {
+			return a, true
+		}
 	}
-	return p.nth(i), true
+	return p.nth(first), true // somebody uses all of the window
 }
 
 // reuse finds an address somebody else had: the one that has been free longest, else the oldest promise not taken up,

@@ -102,36 +102,14 @@ func (s *Server) Expire(now int64) []lease.Change {
 	return out
 }
 
-// Upcoming returns addresses that new clients would be offered next, at most so many.
-func (s *Server) Upcoming(most int) []netip.Addr {
-	var out []netip.Addr
-	for i, ok := s.pool.fresh.next(0); ok && len(out) < most; {
-		out = append(out, s.pool.nth(i))
-		j, more := s.pool.fresh.next((i + 1) % s.pool.fresh.size)
-		i, ok = j, more && j > i
-	}
-	return out
-}
+// Upcoming returns the addresses that a client never seen before is given one of, the likeliest of nobody's: at most 64, and
+// fewer when fewer were never given.
+func (s *Server) Upcoming() []netip.Addr { return s.pool.upcoming() }
 
-// InUse takes an address out of use for a while, because a card was heard to use it that has no lease of it. It reports
-// whether that changed anything.
-func (s *Server) InUse(a netip.Addr, by packet.MAC, now int64) bool {
-	if l := s.leases.at[a]; l != nil && l.MAC == by {
-		return false
-	}
-	if to, ok := s.pool.offers.get(a, now); ok && to.mac == by {
-		return false
-	}
-	if h := s.pool.reserved[a]; h != nil {
-		if mac, ok := packet.ParseMAC(h.MAC); !ok || mac == by {
-			return false
-		}
-	}
-	if _, rests := s.pool.resting.get(a, now); rests || !s.net.usable(a) {
-		return false
-	}
-	s.pool.leave(a, now)
-	return true
+// Avoid has the server ask whether somebody else than a client uses an address, of which nothing is known here. One that is
+// in use is given as a last resort. The function is asked within Handle.
+func (s *Server) Avoid(blocked func(a netip.Addr, client packet.MAC, now int64) bool) {
+	s.pool.blocked = blocked
 }
 
 // Handle answers a message at a time. No reply comes with a Refusal that says why, except where silence is the answer

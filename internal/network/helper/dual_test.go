@@ -2,6 +2,7 @@ package helper_test
 
 import (
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestAGuestGetsAddressesOfBothFamiliesARouteAndAName(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.serveDual(dual())
-	g := s.guest("virbr9", "52:54:00:09:00:02")
+	g := s.guest6("virbr9", "52:54:00:09:00:02")
 	g.udhcpc("-x", "hostname:alpha")
 	g.want("deconfig")
 	if got := g.hear(); !strings.HasPrefix(got, "bound 10.9.0.1") {
@@ -120,4 +121,47 @@ func (s *site) lease4() string {
 		}
 	}
 	return "none"
+}
+
+func TestAFolderOfTheHostIsReadOverTFTPAndNothingAboveIt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	root := t.TempDir()
+	boot := filepath.Join(root, "boot")
+	for path, text := range map[string]string{filepath.Join(root, "secret"): "no", filepath.Join(boot, "pxelinux.0"): strings.Repeat("kernel", 5000)} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := dual()
+	n.TFTP = &helper.TFTP{Root: boot, Addresses: []netip.Addr{netip.MustParseAddr("10.9.0.1")}}
+	index := s.serveDual(n)
+	g := s.guest6("virbr9", "52:54:00:09:00:04")
+	g.ns.Run("ip", "addr", "add", "10.9.0.77/24", "dev", "eth0")
+	get := func(name string) (string, error) {
+		to := filepath.Join(g.dir, "got")
+		if out, err := g.ns.Try("busybox", "tftp", "-g", "-b", "1400", "-r", name, "-l", to, "10.9.0.1"); err != nil {
+			return out, err
+		}
+		b, err := os.ReadFile(to)
+		return string(b), err
+	}
+	for _, name := range []string{"pxelinux.0", "/pxelinux.0", filepath.Join(boot, "pxelinux.0")} {
+		if got, err := get(name); err != nil || got != strings.Repeat("kernel", 5000) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+	for _, name := range []string{"../secret", "/../secret", filepath.Join(root, "secret"), "/etc/passwd"} {
+		if got, err := get(name); err == nil {
+			t.Errorf("%s gave %d bytes", name, len(got))
+		}
+	}
+	n.TFTP = nil
+	s.set(n, index)
+	if out, err := g.ns.Try("timeout", "1", "busybox", "tftp", "-g", "-r", "pxelinux.0", "-l", filepath.Join(g.dir, "late"), "10.9.0.1"); err == nil {
+		t.Errorf("a network without TFTP sends files: %s", out)
+	}
 }

@@ -94,6 +94,25 @@ func TestAClientFromAnotherNetworkIsSentAwayAndStartsAgain(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatAStaticGuestUsesIsNotGivenToAnother(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	n := seven()
+	n.DHCP4.Ranges[0].End = netip.MustParseAddr("10.7.0.11")
+	s.serve(n)
+	static := s.guest("virbr7", "52:54:00:00:00:05")
+	static.ns.Shell("ip addr add 10.7.0.10/24 dev eth0; ping -c 1 -w 60 10.7.0.1 >/dev/null")
+	for _, mac := range []string{"52:54:00:00:00:01", "52:54:00:00:00:06"} {
+		g := s.guest("virbr7", mac)
+		g.udhcpc("-q", "-n", "-t", "3")
+		if mac == "52:54:00:00:00:01" {
+			g.want("deconfig", "bound 10.7.0.11")
+		} else {
+			g.want("deconfig", "bound 10.7.0.10") // the last resort: who answers for it may lie
+		}
+	}
+}
+
 func TestTwoNetworksDoNotKnowOfEachOther(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -177,11 +177,21 @@ type guest struct {
 	said *bufio.Reader // what the client's script was told, a line each
 }
 
+// guest is a machine without IPv6, whose kernel says nothing by itself.
 func (s *site) guest(bridge, mac string) *guest {
+	return s.machine(bridge, mac, "echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6")
+}
+
+// guest6 is a machine with both families. Nobody else is on its link, and clients of DHCPv6 do not wait for an address that
+// may be in use.
+func (s *site) guest6(bridge, mac string) *guest {
+	return s.machine(bridge, mac, "echo 0 | tee /proc/sys/net/ipv6/conf/all/accept_dad >/proc/sys/net/ipv6/conf/default/accept_dad")
+}
+
+func (s *site) machine(bridge, mac, first string) *guest {
 	s.t.Helper()
 	g := &guest{s: s, ns: hosttest.NewNS(s.t), dir: s.t.TempDir()}
-	// Nobody else is on these links, and clients of DHCPv6 do not wait for an address that may be in use.
-	g.ns.Run("sh", "-c", "echo 0 | tee /proc/sys/net/ipv6/conf/all/accept_dad >/proc/sys/net/ipv6/conf/default/accept_dad")
+	g.ns.Shell(first)
 	port := "p" + strings.ReplaceAll(mac[9:], ":", "")
 	hosttest.Veth(s.host, port, g.ns, "eth0")
 	s.host.Run("ip", "link", "set", "dev", port, "master", bridge)

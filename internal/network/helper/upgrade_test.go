@@ -23,7 +23,7 @@ func TestAHelperOfAnotherBuildMakesRoomWithoutAGap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	index := s.serveDual(dual())
-	g := s.guest("virbr9", "52:54:00:09:00:03")
+	g := s.guest6("virbr9", "52:54:00:09:00:03")
 	signal, _ := g.udhcpc("-x", "hostname:alpha")
 	g.want("deconfig")
 	bound := g.hear()

@@ -104,7 +104,7 @@ type netPort struct{ access, port uint64 }
 
 // handled names everything that a version of Landlock can forbid (landlock(7)).
 func handled(abi int) unix.LandlockRulesetAttr {
-	a := unix.LandlockRulesetAttr{Handled_access_fs: 1<<13 - 1&^unix.LANDLOCK_ACCESS_FS_READ_FILE}
+	a := unix.LandlockRulesetAttr{Handled_access_fs: (1<<13 - 1) &^ unix.LANDLOCK_ACCESS_FS_READ_FILE}
 	for _, more := range []struct {
 		abi int
 		bit uint64

@@ -106,6 +106,11 @@ func (n *network) install(c helper.Network, h held, log *leaseLog, leases []leas
 	if err := n.say.speak(n.all, c, h, cores.running(now)); err != nil {
 		return err
 	}
+	if l != nil {
+		if _, own, err := l.bound(); err == nil {
+			cores.ahead(own, now)
+		}
+	}
 	n.cores, n.held, n.link, n.log, n.finger = cores, h, l, log, c.Fingerprint()
 	return nil
 }
@@ -253,7 +258,10 @@ func (n *network) work(f frame, limit *bucket) time.Duration {
 		}
 	}
 	if n.store(changes) {
-		n.send(answers)
+		n.stats.Answered += n.send(answers)
+	}
+	if len(answers) > 0 {
+		n.cores.ahead(own, now)
 	}
 	return wait
 }
@@ -266,17 +274,22 @@ func (n *network) tick() {
 	if err != nil {
 		return
 	}
-	changes, frames := n.cores.tick(own, n.all.clock.Now())
+	now := n.all.clock.Now()
+	changes, frames := n.cores.tick(own, now)
 	n.tell(changes)
 	n.send(frames)
+	n.cores.ahead(own, now)
 }
 
-func (n *network) send(frames [][]byte) {
+// send sends frames and returns how many went.
+func (n *network) send(frames [][]byte) uint64 {
+	var sent uint64
 	for _, f := range frames {
 		if n.link.send(f) == nil {
-			n.stats.Answered++
+			sent++
 		}
 	}
+	return sent
 }
 
 // store writes changes down and tells of them; false if they cannot be stored.

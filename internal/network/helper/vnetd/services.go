@@ -2,8 +2,10 @@ package vnetd
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 
+	"taproom/internal/network/arp"
 	"taproom/internal/network/dhcp4"
 	"taproom/internal/network/dhcp6"
 	"taproom/internal/network/helper"
@@ -18,6 +20,8 @@ type services struct {
 	v4     *dhcp4.Server
 	v6     *dhcp6.Server
 	router *ra.Router
+	prober *arp.Prober
+	probed []netip.Addr
 	began  int64         // what ended before is no news
 	idle   []lease.Lease // of what is not served now, for when it is again
 }
@@ -43,6 +47,9 @@ func newServices(c helper.Network, leases []lease.Lease, old *services, now int6
 	}
 	if old != nil && old.v4 != nil && s.v4 != nil {
 		s.v4.Inherit(old.v4)
+	}
+	if old != nil && s.v4 != nil {
+		s.prober = old.prober
 	}
 	if old != nil && old.v6 != nil && s.v6 != nil {
 		s.v6.Inherit(old.v6)
@@ -110,7 +117,25 @@ func (s *services) due() int64 {
 	if s.router != nil {
 		at = min(at, s.router.Due())
 	}
+	if s.prober != nil {
+		at = min(at, s.prober.Next())
+	}
 	return at
+}
+
+// ahead has the addresses that are given next probed, after something that may have changed them.
+func (s *services) ahead(own packet.MAC, now int64) {
+	if s.v4 == nil {
+		return
+	}
+	if s.prober == nil {
+		s.prober = arp.NewProber(own)
+	}
+	s.v4.Avoid(s.prober.Blocked)
+	if next := s.v4.Upcoming(); !slices.Equal(next, s.probed) {
+		s.probed = next
+		s.prober.Want(next, now)
+	}
 }
 
 // expire ends leases.
@@ -133,6 +158,9 @@ func (s *services) tick(own packet.MAC, now int64) (changes []lease.Change, fram
 			frames = append(frames, f)
 		}
 	}
+	if s.prober != nil {
+		frames = append(frames, s.prober.Due(now)...)
+	}
 	return changes, frames
 }
 
@@ -150,7 +178,7 @@ func (s *services) handle(f frame, own packet.MAC, now int64) (answer []byte, ch
 		}
 		return s.handle6(f, own, now)
 	case packet.TypeARP:
-		return nil, nil, s.heard(f, own, now)
+		return nil, nil, s.heard(f, now)
 	}
 	return nil, nil, packet.RefuseProtocol
 }
@@ -204,13 +232,10 @@ func (s *services) solicited(f frame, own packet.MAC, now int64) ([]byte, []leas
 }
 
 // heard notes which card uses an address.
-func (s *services) heard(f frame, own packet.MAC, now int64) error {
+func (s *services) heard(f frame, now int64) error {
 	a, err := packet.ParseARP(f.data)
-	if err != nil {
-		return err
+	if err == nil && s.prober != nil {
+		s.prober.Heard(a, now)
 	}
-	if s.v4 != nil && a.SenderMAC != own && a.Sender.IsValid() && !a.Sender.IsUnspecified() {
-		s.v4.InUse(a.Sender, a.SenderMAC, now)
-	}
-	return nil
+	return err
 }

@@ -2,58 +2,130 @@ package vnetd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/lease"
+	"taproom/internal/network/tftp"
 )
 
 // speakers are the servers of one network that live on sockets of their own.
 type speakers struct {
-	dns     *dns.Server
-	sockets []string // the names of what it listens on
-	stop    context.CancelFunc
-	over    sync.WaitGroup
+	dns   *dns.Server
+	names voice
+	files voice
+}
+
+// voice is a server that runs, on descriptors whose names it is known by.
+type voice struct {
+	on   []string
+	stop context.CancelFunc
+	over sync.WaitGroup
+}
+
+// be has a server run on descriptors. The one that runs on the same ones goes on, another one ends first; one on none ends.
+func (v *voice) be(t *networks, on []string, serve func(context.Context) error) {
+	if slices.Equal(on, v.on) {
+		return
+	}
+	v.end()
+	if len(on) == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.ctx)
+	v.on, v.stop = on, cancel
+	v.over.Go(func() {
+		if err := serve(ctx); err != nil {
+			t.report(helper.Event{Failed: err.Error()})
+		}
+	})
+}
+
+func (v *voice) end() {
+	if v.stop != nil {
+		v.stop()
+		v.over.Wait()
+		v.stop, v.on = nil, nil
+	}
 }
 
 // speak makes the servers be as a configuration says. Those whose sockets stay the same go on without a gap.
 func (s *speakers) speak(t *networks, c helper.Network, h held, leases []lease.Lease) error {
-	if c.DNS == nil {
-		s.hush()
-		return nil
-	}
-	fresh := s.dns == nil
-	if fresh {
-		server, err := dns.New(*c.DNS, t.names)
-		if err != nil {
-			return fmt.Errorf("serve names on %s: %w", c.Bridge, err)
-		}
-		s.dns = server
-	} else if err := s.dns.SetConfig(*c.DNS); err != nil {
+	if err := s.speakNames(t, c, h, leases); err != nil {
 		return fmt.Errorf("serve names on %s: %w", c.Bridge, err)
 	}
-	if fresh {
+	s.speakFiles(t, c, h)
+	return nil
+}
+
+func (s *speakers) speakNames(t *networks, c helper.Network, h held, leases []lease.Lease) error {
+	switch {
+	case c.DNS == nil:
+		s.names.end()
+		if s.dns != nil {
+			s.dns.Close()
+			s.dns = nil
+		}
+		return nil
+	case s.dns != nil:
+		if err := s.dns.SetConfig(*c.DNS); err != nil {
+			return err
+		}
+	default:
+		server, err := dns.New(*c.DNS, t.names)
+		if err != nil {
+			return err
+		}
+		s.dns = server
 		for _, l := range leases {
 			s.name(lease.Change{Kind: lease.Added, Lease: l})
 		}
 	}
-	sockets, names := h.sockets()
-	if slices.Equal(names, s.sockets) {
-		return nil
-	}
-	s.deafen()
-	ctx, cancel := context.WithCancel(t.ctx)
-	s.sockets, s.stop = names, cancel
 	server := s.dns
-	s.over.Go(func() {
-		if err := server.Serve(ctx, sockets); err != nil {
-			t.report(helper.Event{Network: c.UUID, Failed: "serve names: " + err.Error()})
-		}
-	})
+	sockets, on := h.sockets()
+	s.names.be(t, on, func(ctx context.Context) error { return server.Serve(ctx, sockets) })
 	return nil
+}
+
+func (s *speakers) speakFiles(t *networks, c helper.Network, h held) {
+	dir := h.file(helper.DescFolder)
+	var on []string
+	var conns []*net.UDPConn
+	for _, name := range h.names() {
+		switch kind, _ := helper.ParseDescriptor(name); {
+		case kind == helper.DescFolder:
+			on = append(on, name)
+		case kind == helper.DescTFTP:
+			if conn, ok := h[name].(*net.UDPConn); ok {
+				on, conns = append(on, name), append(conns, conn)
+			}
+		}
+	}
+	if c.TFTP == nil || dir == nil || len(conns) == 0 {
+		s.files.end()
+		return
+	}
+	s.files.be(t, on, func(ctx context.Context) error {
+		return serveFiles(ctx, conns, dir, tftp.Options{Root: c.TFTP.Root, Total: t.transfers})
+	})
+}
+
+func serveFiles(ctx context.Context, conns []*net.UDPConn, dir *os.File, o tftp.Options) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(conns))
+	for i, conn := range conns {
+		_ = conn.SetReadDeadline(time.Time{}) // of a server before this one
+		all.Go(func() { errs[i] = tftp.Serve(ctx, conn, dir, o) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // name lets a client's name be found, or no more.
@@ -68,18 +140,10 @@ func (s *speakers) name(c lease.Change) {
 	s.dns.SetLease(c.Lease.IP, name)
 }
 
-// deafen stops listening.
-func (s *speakers) deafen() {
-	if s.stop != nil {
-		s.stop()
-		s.over.Wait()
-		s.stop, s.sockets = nil, nil
-	}
-}
-
 // hush ends the servers.
 func (s *speakers) hush() {
-	s.deafen()
+	s.files.end()
+	s.names.end()
 	if s.dns != nil {
 		s.dns.Close()
 		s.dns = nil

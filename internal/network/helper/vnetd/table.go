@@ -15,11 +15,15 @@ import (
 	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/lease"
+	"taproom/internal/network/tftp"
 	"taproom/internal/spec"
 )
 
 // diskWaiters is how many networks may wait for storage at a time; each takes a thread of the process.
 const diskWaiters = 32
+
+// maxTransfers is how many files are sent at a time, to guests of all networks.
+const maxTransfers = 1024
 
 // networks is what the process serves.
 type networks struct {
@@ -28,6 +32,8 @@ type networks struct {
 	report func(helper.Event)
 	disk   chan struct{}
 	names  *dns.Shared
+	// transfers bounds those of TFTP.
+	transfers *tftp.Limit
 
 	change sync.Mutex // one set or remove at a time
 	mu     sync.Mutex // guards byID
@@ -36,7 +42,7 @@ type networks struct {
 
 func newNetworks(ctx context.Context, clock lease.Clock, report func(helper.Event)) *networks {
 	return &networks{
-		ctx: ctx, clock: clock, report: report, disk: make(chan struct{}, diskWaiters), names: dns.NewShared(dns.Options{Clock: clock}),
+		ctx: ctx, clock: clock, report: report, disk: make(chan struct{}, diskWaiters), names: dns.NewShared(dns.Options{Clock: clock}), transfers: tftp.NewLimit(maxTransfers),
 		byID: map[spec.UUID]*network{},
 	}
 }
