@@ -205,9 +205,12 @@ func waitReadable(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	return raw.Read(func(fd uintptr) bool {
-		fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(fds[:], 0)
-		return n != 0 || err != nil && err != unix.EINTR
-	})
+	return raw.Read(readable)
+}
+
+// readable reports whether a read would not wait. When it cannot tell, the read will.
+func readable(fd uintptr) bool {
+	fds := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds[:], 0)
+	return n != 0 || err != nil && err != unix.EINTR
 }

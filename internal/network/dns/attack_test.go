@@ -317,3 +317,58 @@ func TestMemoryIsBoundedWhateverForwardersAnswer(t *testing.T) {
 	}
 	runtime.KeepAlive(shared)
 }
+
+// TestAFloodOnOneNetworkLeavesTheOtherItsAnswers is on real sockets, with questions for a forwarder that is not there,
+// connections that say nothing, and junk.
+func TestAFloodOnOneNetworkLeavesTheOtherItsAnswers(t *testing.T) {
+	t.Parallel()
+	dead := newUpstream(t, func(*dns.Msg, bool) []byte { return nil })
+	good := newUpstream(t, zoneScript(t, "a.example. 60 IN A 192.0.2.1"))
+	shared := newShared(t, Options{Limits: Limits{Total: time.Second}})
+	flooded := newServer(t, Config{Forwarders: []Forwarder{{Addr: dead.addr}}}, shared)
+	calm := newServer(t, Config{Forwarders: []Forwarder{{Addr: good.addr}}}, shared)
+	calm.SetLease(addr("10.0.0.1"), "vm")
+	target, at := serve(t, flooded, "127.0.0.1")[0], serve(t, calm, "127.0.0.1")[0]
+	stop := make(chan struct{})
+	var flood sync.WaitGroup
+	defer flood.Wait()
+	defer close(stop)
+	for range 2 * shared.limits.PerClient {
+		dial(t, "tcp", target)
+	}
+	for i := range 2 {
+		c := dial(t, "udp", target)
+		flood.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, _ = c.Write(pack(t, uint16(n), fmt.Sprintf("n%d.%d.example. A", n, i)))
+				_, _ = c.Write([]byte("junk that is longer than a header"))
+			}
+		})
+	}
+	c := dial(t, "udp", at)
+	buf := make([]byte, 512)
+	for i := range 300 {
+		words, want := "vm. A", vmA
+		if i%2 == 1 {
+			words, want = "a.example. A", "NOERROR rd ra | a.example. A\nan a.example. 60 IN A 192.0.2.1"
+		}
+		if _, err := c.Write(pack(t, uint16(i), words)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Read(buf)
+		if err != nil {
+			t.Fatalf("question %d: %v", i, err)
+		}
+		if got := tell(t, buf[:n]); got != want {
+			t.Fatalf("question %d: %s", i, got)
+		}
+	}
+	if st := flooded.Stats(); st.Asking > shared.limits.Queries.Each || st.Refused == 0 {
+		t.Errorf("the flooded network: %+v", st)
+	}
+}

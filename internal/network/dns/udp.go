@@ -71,8 +71,15 @@ func (s *Server) serveUDP(ctx context.Context, c *net.UDPConn) error {
 	for {
 		var failed error
 		err := raw.Read(func(fd uintptr) bool {
+			if !readable(fd) {
+				return false
+			}
+			// A stack that once grew to answer stays grown while it waits, and thousands wait: answers are made on
+			// another.
+			var answering sync.WaitGroup
 			var more bool
-			more, failed = s.drain(ctx, int(fd), raw)
+			answering.Go(func() { more, failed = s.drain(ctx, int(fd), raw) })
+			answering.Wait()
 			return more || failed != nil
 		})
 		switch {
