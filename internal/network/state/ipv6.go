@@ -2,8 +2,10 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"taproom/internal/host"
 )
@@ -48,6 +50,9 @@ func isStatic(k *host.Kernel, link string) (bool, error) {
 func (o *Observed) sysctls(e *Env, s Scope) error {
 	for _, path := range s.Sysctls {
 		v, err := e.Kernel.Sysctl(path)
+		if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(path, "net/ipv6/") {
+			return fmt.Errorf("this kernel has no IPv6 (is there ipv6.disable=1 in /proc/cmdline?); leave <ip family='ipv6'> out: %w", err)
+		}
 		if err != nil {
 			return err
 		}

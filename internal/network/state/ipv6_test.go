@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -56,6 +57,16 @@ func TestABridgeHasTheIPv6AddressesThatAreWantedAndNoOthers(t *testing.T) {
 		}
 	}
 	empty(t, e)
+}
+
+func TestAKernelWithoutIPv6IsSaidToHaveNone(t *testing.T) {
+	t.Parallel()
+	e := newEnv(hosttest.NewNS(t))
+	// A setting that no kernel has stands for all of those that such a kernel has not.
+	_, err := Observe(t.Context(), e, Scope{Sysctls: []string{"net/ipv6/conf/nowhere/forwarding"}})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "this kernel has no IPv6") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // advertise sends what a router says of itself (RFC 4861, 4.2), with a lifetime of half an hour.
