@@ -217,7 +217,7 @@ Domain: 'guest'
   vcpu.0.time=<n>
   vcpu.1.state=1
   vcpu.1.time=<n>
-  net.count=1
+  net.count=2
   net.0.name=vnet0
   net.0.rx.bytes=<n>
   net.0.rx.pkts=<n>
