@@ -91,7 +91,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{
-		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.tendLogs, e.autostart,
+		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.followGuestNames, e.tendLogs, e.autostart,
 	} {
 		if err := step(ctx); err != nil {
 			e.Close()

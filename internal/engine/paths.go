@@ -8,6 +8,7 @@ type Paths struct {
 	Lib        string // desired state
 	Run        string // what does not outlive a boot: sockets, records of running guests and networks
 	LibvirtRun string // the sockets libvirt's clients look for
+	LibvirtLib string // what libvirt's name service module reads
 	Cache      string // what can be made again: capabilities of QEMU binaries
 }
 
@@ -21,6 +22,7 @@ func NewPaths(root string) Paths {
 		Lib:        filepath.Join(root, "var/lib/taproom"),
 		Run:        filepath.Join(root, "run/taproom"),
 		LibvirtRun: filepath.Join(root, "run/libvirt"),
+		LibvirtLib: filepath.Join(root, "var/lib/libvirt"),
 		Cache:      filepath.Join(root, "var/cache/taproom"),
 	}
 }
@@ -60,3 +62,6 @@ func (p Paths) Lock() string { return filepath.Join(p.Run, "lock") }
 
 // Helper is the directory of the process that answers DHCP.
 func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }
+
+// GuestNames is where libnss_libvirt looks for the names and addresses of guests, two files for each bridge.
+func (p Paths) GuestNames() string { return filepath.Join(p.LibvirtLib, "dnsmasq") }

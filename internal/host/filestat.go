@@ -3,8 +3,10 @@ package host
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +33,16 @@ func (k *Kernel) FileUse(path string) (FileUse, error) {
 		return FileUse{Capacity: size, Allocation: size, Block: true}, err
 	}
 	return FileUse{}, fmt.Errorf("measure %s: neither a file nor a block device", path)
+}
+
+// Owner says whose a directory is, and what others may do with it. A symbolic link is not followed.
+func (k *Kernel) Owner(dir string) (uid int, mode fs.FileMode, err error) {
+	k.Step("directory stat " + filepath.Base(dir))
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(st.Sys().(*syscall.Stat_t).Uid), st.Mode(), nil
 }
 
 func blockSize(path string) (uint64, error) {
