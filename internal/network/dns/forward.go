@@ -2,6 +2,7 @@ package dns
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/miekg/dns"
@@ -25,19 +26,14 @@ type waiter struct {
 
 // forward has the client's question asked, or joins it to the same question of another. It reports whether there was
 // room.
-func (s *Server) forward(ctx context.Context, q *query, key string, ask []netip.AddrPort, c client) bool {
+func (s *Server) forward(ctx context.Context, q *query, generation uint64, key string, ask []netip.AddrPort, c client) bool {
 	f := &s.flights
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	name := key
-	if q.flags&flagRD == 0 { // a server that is not to recurse may answer otherwise
-		name += "-"
-	}
-	generation := s.shared.cache.current(s.part)
+	// A flight from before a change asks whom the network does not ask anymore, and a server that is not to recurse may
+	// answer otherwise.
+	name := fmt.Sprintf("%s %d %t", key, generation, q.flags&flagRD != 0)
 	fl := f.of[name]
-	if fl != nil && fl.generation != generation {
-		fl = nil // it asks whom the network does not ask anymore
-	}
 	if fl != nil && c.from.IsValid() {
 		for _, w := range fl.waiters {
 			if w.client.from == c.from && w.q.id == q.id {
@@ -90,9 +86,7 @@ func (s *Server) fly(ctx context.Context, fl *flight) {
 	}
 	f := &s.flights
 	f.mu.Lock()
-	if f.of[fl.name] == fl {
-		delete(f.of, fl.name)
-	}
+	delete(f.of, fl.name)
 	f.waiting -= len(fl.waiters)
 	f.mu.Unlock()
 	s.shared.queries.leave(&s.queries, 1)

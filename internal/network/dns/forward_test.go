@@ -346,3 +346,34 @@ func TestLookupTellsWhereAnAnswerIsFrom(t *testing.T) {
 		}
 	}
 }
+
+func TestAChangeIsNotAnsweredByWhomItTookAway(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	old := newUpstream(t, func(q *dns.Msg, tcp bool) []byte {
+		<-release
+		return zoneScript(t, "a.example. 60 IN A 198.51.100.1")(q, tcp)
+	})
+	fresh := newUpstream(t, zoneScript(t, "a.example. 60 IN A 192.0.2.1"))
+	shared := newShared(t, Options{})
+	s := newServer(t, Config{}, shared)
+	shared.SetUpstreams([]netip.AddrPort{old.addr})
+	before := make(chan Answer, 1)
+	if out := s.handle(t.Context(), new(scratch), pack(t, 1, "a.example. A"), 0, func() client {
+		return client{send: func(msg []byte, from netip.AddrPort) { before <- Answer{Rcode: tell(t, msg), Source: from.String()} }}
+	}); out != nil {
+		t.Fatalf("answered at once: %s", tell(t, out))
+	}
+	shared.SetUpstreams([]netip.AddrPort{fresh.addr})
+	const want = "NOERROR rd ra | a.example. A\nan a.example. 60 IN A 192.0.2.1"
+	if got := ask(t, s, "a.example. A"); got != want {
+		t.Errorf("while the old one is silent: %s", got)
+	}
+	close(release)
+	if a := <-before; a.Source != old.addr.String() || !strings.HasSuffix(a.Rcode, " 198.51.100.1") {
+		t.Errorf("who asked before the change was told %v", a)
+	}
+	if got := ask(t, s, "a.example. A"); got != want {
+		t.Errorf("after the old one spoke: %s", got)
+	}
+}

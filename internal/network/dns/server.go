@@ -120,13 +120,19 @@ func (s *Server) handle(ctx context.Context, sc *scratch, msg []byte, limit int,
 		sc.cached = true
 		return sc.b.replay(&q, wire, age, limit)
 	}
+	// Who is asked must be looked up after the generation: what others said before a change is not to be kept.
+	generation := s.shared.cache.current(s.part)
+	sc.b.begin(&q, limit)
+	if ask, done = s.zone.Load().answer(&sc.b, s.leases, s.shared.hosts()); done {
+		return sc.b.finish()
+	}
 	if ask = s.shared.others(ask, s.Config().Addresses); len(ask) == 0 {
 		s.counts.refused.Add(1)
 		return sc.b.plainReply(&q, dns.RcodeRefused, limit)
 	}
 	c := later()
 	c.limit = limit
-	if !s.forward(ctx, &q, string(sc.key), ask, c) {
+	if !s.forward(ctx, &q, generation, string(sc.key), ask, c) {
 		s.counts.refused.Add(1)
 		return sc.b.plainReply(&q, dns.RcodeServerFailure, limit)
 	}
