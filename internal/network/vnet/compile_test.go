@@ -89,6 +89,15 @@ func document(replace ...string) string {
 		<ip address='10.0.0.1' prefix='24'><dhcp><range start='10.0.0.2' end='10.0.0.9'/></dhcp></ip></network>`)
 }
 
+// options ends a document with lines for dnsmasq.
+func options(lines ...string) string {
+	s := "<dnsmasq:options xmlns:dnsmasq='http://libvirt.org/schemas/network/dnsmasq/1.0'>"
+	for _, l := range lines {
+		s += "<dnsmasq:option value='" + l + "'/>"
+	}
+	return s + "</dnsmasq:options></network>"
+}
+
 func TestWhatCannotBeIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ old, new, want string }{
@@ -119,6 +128,9 @@ func TestWhatCannotBeIsRefusedByName(t *testing.T) {
 		{"</dhcp>", "<host name='x' ip='10.0.0.5'><lease expiry='x'/></host></dhcp>", "invalid ip[1]/dhcp/host[1]/lease"},
 		{"end='10.0.0.9'/>", "end='10.0.0.9'><lease expiry='1' unit='days'/></range>", "invalid ip[1]/dhcp/range[1]/lease"},
 		{"</network>", "<ip address='10.0.0.9' prefix='25'><dhcp><range start='10.0.0.4' end='10.0.0.12'/></dhcp></ip></network>", "invalid dhcp4."},
+		{"</network>", options("dhcp-option=option6:ntp-server,[fd00::1]"), "invalid dnsmasq:options: an option of DHCPv6 is set"},
+		{"<dhcp><range start='10.0.0.2' end='10.0.0.9'/></dhcp></ip></network>", "</ip>" + options("dhcp-boot=x"), "invalid dnsmasq:options: DHCP options are set"},
+		{"<dhcp><range", "<tftp root='relative'/><dhcp><range", "invalid"},
 	} {
 		doc := document(c.old, c.new)
 		if doc == document() {
