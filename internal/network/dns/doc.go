@@ -26,5 +26,12 @@
 //
 // Replies from upstream are walked record by record (see check) and passed on as they came, so signatures stay as they
 // were. They are kept whole, under the question and the network that they answer: nothing that a forwarder of one
-// network says can reach another network, nor be the answer to another question.
+// network says can reach another network, nor be the answer to another question. Nothing is forwarded to an address of
+// our own, where it would come back.
+//
+// # What it takes
+//
+// Who waits for a datagram, a connection or a reply holds no room for it. What networks can use of the process is
+// bounded for each and for all together (Limits), and the last part of it only for networks that use little. A guest
+// that asks for more than that hears SERVFAIL at once.
 package dns
