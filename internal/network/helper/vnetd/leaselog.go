@@ -21,6 +21,7 @@ type leaseLog struct {
 	damaged int
 	disk    chan struct{}
 	clock   lease.Clock
+	hook    Hook
 }
 
 // openLog reads a lease file. disk limits how many goroutines wait for storage at a time, each of which takes a thread.
@@ -86,14 +87,15 @@ func (l *leaseLog) append(changes []lease.Change) error {
 	}
 	var err error
 	for _, f := range l.files {
-		err = errors.Join(err, store(f, b))
+		err = errors.Join(err, l.store(f, b))
 	}
 	l.torn = err != nil
 	l.records += len(changes)
 	return err
 }
 
-func store(f *os.File, b []byte) error {
+func (l *leaseLog) store(f *os.File, b []byte) error {
+	l.hook.at(StepWrite)
 	if _, err := f.Write(b); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (l *leaseLog) compact(to *os.File, leases []lease.Lease) error {
 	for _, one := range leases {
 		b = l.clock.Append(b, one)
 	}
-	if err := store(to, b); err != nil {
+	if err := l.store(to, b); err != nil {
 		return fmt.Errorf("write the compacted lease file: %w", err)
 	}
 	l.prune()

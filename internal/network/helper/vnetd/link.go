@@ -15,6 +15,7 @@ import (
 type link struct {
 	file *os.File
 	raw  syscall.RawConn
+	hook Hook
 	buf  [2048]byte
 	oob  [128]byte
 }
@@ -92,6 +93,7 @@ func (f *frame) parseAux(oob []byte) {
 
 // send sends a whole frame. What the bridge does not take now is lost, as frames are: the client asks again.
 func (l *link) send(b []byte) error {
+	l.hook.at(StepSend)
 	var err error
 	cerr := l.raw.Control(func(fd uintptr) { _, err = unix.Write(int(fd), b) })
 	return errors.Join(cerr, err)

@@ -48,6 +48,7 @@ func (t *networks) start(c helper.Network, h held, file *os.File) (*network, err
 	if err != nil {
 		return nil, fmt.Errorf("serve network %s: %w", c.UUID, err)
 	}
+	log.hook = t.hook
 	if err := n.install(c, h, log, leases); err != nil {
 		return nil, err
 	}
@@ -66,6 +67,7 @@ func (n *network) become(c helper.Network, h held, file *os.File) error {
 		if log, _, err = openLog(file, n.all.disk, n.all.clock); err != nil {
 			return fmt.Errorf("serve network %s: %w", c.UUID, err)
 		}
+		log.hook = n.all.hook
 		// Somebody may have removed the file: what is known is more than it has.
 		if log.records == 0 && len(history) > 0 {
 			if err := log.write(history); err != nil {
@@ -92,6 +94,7 @@ func (n *network) install(c helper.Network, h held, log *leaseLog, leases []leas
 		if l, err = newLink(f); err != nil {
 			return fmt.Errorf("serve network %s: %w", c.UUID, err)
 		}
+		l.hook = n.all.hook
 	}
 	now := n.all.clock.Now()
 	n.mu.Lock()
@@ -240,10 +243,12 @@ func (n *network) work(f frame, limit *bucket) time.Duration {
 	var answers [][]byte
 	for range batch {
 		n.stats.Received++
-		if wait = limit.take(began); wait > 0 {
+		if wait = limit.take(began); wait > 0 && !n.all.noLimit {
 			n.refuse(packet.RefuseRate)
 			break
 		}
+		wait = 0
+		n.all.hook.at(StepFrame)
 		answer, change, err := n.cores.handle(f, own, now)
 		var why packet.Refusal
 		if errors.As(err, &why) {

@@ -24,6 +24,8 @@ type Options struct {
 	Build    string // of the program
 	Confined Confined
 	Clock    lease.Clock
+	Hook     Hook // for tests
+	NoLimit  bool // of messages a second, for tests
 }
 
 // server is the process.
@@ -50,6 +52,7 @@ func Serve(ctx context.Context, listener *os.File, o Options) error {
 	defer cancel()
 	s := &server{options: o, kernel: host.New(host.Options{}), ctx: ctx, quit: cancel, conns: map[*conn]bool{}}
 	s.networks = newNetworks(ctx, o.Clock, s.publish)
+	s.networks.hook, s.networks.noLimit = o.Hook, o.NoLimit
 	defer s.networks.close()
 
 	var group sync.WaitGroup

@@ -27,11 +27,13 @@ const maxTransfers = 1024
 
 // networks is what the process serves.
 type networks struct {
-	ctx    context.Context // of everything that runs for a network
-	clock  lease.Clock
-	report func(helper.Event)
-	disk   chan struct{}
-	names  *dns.Shared
+	ctx     context.Context // of everything that runs for a network
+	clock   lease.Clock
+	report  func(helper.Event)
+	hook    Hook
+	noLimit bool
+	disk    chan struct{}
+	names   *dns.Shared
 	// transfers bounds those of TFTP.
 	transfers *tftp.Limit
 
