@@ -85,22 +85,22 @@ func TestAFloodOfInventedCardsDoesNotGrowAndDoesNotLockOut(t *testing.T) {
 	}
 }
 
-func TestALeaseOfAWrongCalendarEndsNoLaterThanANewOne(t *testing.T) {
+func TestALeaseLastsAsItWasPromisedWhateverTheConfigurationSaysNow(t *testing.T) {
 	t.Parallel()
 	n := small()
-	n.Hosts = []Host{{MAC: nic(2).String(), IP: netip.MustParseAddr("10.7.0.11"), LeaseSeconds: 9000}}
+	n.LeaseSeconds = 60
 	s, err := NewServer(n, []lease.Lease{
-		{IP: netip.MustParseAddr("10.7.0.10"), MAC: nic(1), Ends: 1 << 33},
+		{IP: netip.MustParseAddr("10.7.0.10"), MAC: nic(1), Ends: 3700},
 		{IP: netip.MustParseAddr("10.7.0.11"), MAC: nic(2), Ends: lease.Never},
-		{IP: netip.MustParseAddr("fd00::1"), MAC: nic(3), Ends: 1 << 33},
+		{IP: netip.MustParseAddr("fd00::1"), MAC: nic(3), Ends: 3700},
 	}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{t: t, s: s, now: 100}
+	l := &lab{t: t, s: s, now: 3000}
 	l.wantLeases(`
 		10.7.0.10 of 1 "" until 3700
-		10.7.0.11 of 2 "" until 9100`)
+		10.7.0.11 of 2 "" until 9223372036854775807`)
 }
 
 func TestAnAddressThatSomebodyUsesIsGivenLast(t *testing.T) {

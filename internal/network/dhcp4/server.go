@@ -20,33 +20,13 @@ type Server struct {
 }
 
 // NewServer returns a server for a valid configuration that starts with the leases a lease file held. Leases that the
-// configuration no longer allows stay until they run out, but are not renewed. None ends later than one given now would:
-// a calendar that was wrong when the machine booted must not make them last for years.
+// configuration no longer allows, or not for so long, stay until they run out, but are not renewed.
 func NewServer(n Config, leases []lease.Lease, now int64) (*Server, error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{net: n, leases: newTable()}
-	hosts := map[netip.Addr]uint32{}
-	for _, h := range n.Hosts {
-		hosts[h.IP] = h.LeaseSeconds
-	}
-	kept := make([]lease.Lease, 0, len(leases))
-	for _, l := range leases {
-		if !l.IP.Is4() {
-			continue // another protocol's
-		}
-		r, _ := rangeOf(n.Ranges, l.IP)
-		longest := n.lease(r.LeaseSeconds)
-		if own := hosts[l.IP]; own != 0 {
-			longest = own
-		}
-		if longest != Forever {
-			l.Ends = min(l.Ends, now+int64(longest))
-		}
-		kept = append(kept, l)
-	}
-	s.leases.load(kept, now)
+	s.leases.load(slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool { return !l.IP.Is4() }), now) // others are DHCPv6's
 	s.pool = newPool(n, s.leases)
 	return s, nil
 }

@@ -64,19 +64,16 @@ func TestANewServerReportsWhatEndedSinceAnotherLooked(t *testing.T) {
 	}
 }
 
-func TestALoadedLeaseLastsNoLongerThanANewOne(t *testing.T) {
+func TestALeaseLastsAsItWasPromisedWhateverTheConfigurationSaysNow(t *testing.T) {
 	t.Parallel()
 	c := small()
-	c.Hosts = []Host{{Name: "long", LeaseSeconds: 7200}, {MAC: nic(4).String(), LeaseSeconds: Forever}}
-	named := held(2, "::11", 1<<30)
-	named.Hostname = "Long"
-	leases := []lease.Lease{held(1, "::10", 1<<30), named, held(3, "::12", lease.Never), held(4, "::99", lease.Never), held(5, "::98", 1001)}
+	c.LeaseSeconds = 60
+	leases := []lease.Lease{held(1, "::10", 8200), held(3, "::12", lease.Never), held(5, "::98", 1001)}
 	s, err := NewServer(c, leases, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	named.Ends = 8200
-	want := []lease.Lease{held(1, "::10", 4600), named, held(3, "::12", 4600), held(5, "::98", 1001), held(4, "::99", lease.Never)}
+	want := []lease.Lease{held(1, "::10", 8200), held(3, "::12", lease.Never), held(5, "::98", 1001)}
 	if diff := cmp.Diff(want, s.Leases(1000), addresses()); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}

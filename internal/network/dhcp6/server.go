@@ -2,7 +2,6 @@ package dhcp6
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
 
@@ -21,8 +20,7 @@ type Server struct {
 }
 
 // NewServer returns a server for a valid configuration that starts with the leases a lease file held, oldest first. Leases
-// that the configuration no longer allows stay until they run out, but are not renewed. None lasts longer than one that
-// would be given now: the calendar by which it was written down may have been wrong.
+// that the configuration no longer allows, or not for so long, stay until they run out, but are not renewed.
 func NewServer(c Config, leases []lease.Lease, now int64) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -51,38 +49,16 @@ func (s *Server) load(l lease.Lease, now int64) {
 			p.drop(e)
 		}
 	}
-	if longest := s.longest(&l); longest != Forever {
-		l.Ends = min(l.Ends, now+int64(longest))
-	}
 	p.queue(p.leases.add(l), now)
 	p.refresh(l.IP)
 }
 
-// longest returns the most seconds that a lease can be given for.
-func (s *Server) longest(l *lease.Lease) uint32 {
-	seconds := s.pool.seconds(l.IP, nil)
-	for _, h := range []*Host{s.pool.fixed[l.IP], s.pool.byDUID[l.ClientID], s.pool.byMAC[l.MAC], s.pool.byName[strings.ToLower(firstLabel(l.Hostname))]} {
-		if h != nil {
-			seconds = max(seconds, h.LeaseSeconds)
-		}
-	}
-	return seconds
-}
-
-// Inherit takes over what an earlier server of the network knows and no lease file does: which addresses rest, and how long
-// leases really last that were given for longer than this server gives them.
+// Inherit takes over what an earlier server of the network knows and no lease file does: which addresses rest.
 func (s *Server) Inherit(old *Server) {
 	for _, o := range old.pool.rest.order {
 		if old.pool.rest.until[o.addr] == o.until && s.pool.leases.at[o.addr] == nil {
 			s.pool.rest.put(o.addr, o.until)
 			s.pool.refresh(o.addr)
-		}
-	}
-	for a, e := range old.pool.leases.at {
-		n := s.pool.leases.at[a]
-		if n != nil && n.queue == &s.pool.leases.running && owner(&n.Lease) == owner(&e.Lease) && e.Ends > n.Ends {
-			n.Ends = e.Ends
-			s.pool.leases.place(n, n.queue)
 		}
 	}
 }

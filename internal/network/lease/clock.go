@@ -53,13 +53,13 @@ func (c Clock) Record(l Lease) Record {
 func (c Clock) stored(l Lease) Record {
 	r := c.Record(l)
 	if l.Ends != Never {
-		r.Boot, r.Ends = c.Boot, l.Ends
+		r.Boot, r.Ends, r.Seconds = c.Boot, l.Ends, max(0, l.Ends-c.Now())
 	}
 	return r
 }
 
 // Lease returns what a record of a file means now: by the steady clock if the machine has not been booted since, by the
-// calendar otherwise.
+// calendar otherwise, which makes no lease longer than it was.
 func (c Clock) Lease(r Record) Lease {
 	l := Lease{IP: r.IP, MAC: r.MAC, ClientID: r.ClientID, IAID: r.IAID, Hostname: r.Hostname}
 	switch {
@@ -68,7 +68,7 @@ func (c Clock) Lease(r Record) Lease {
 	case r.Boot != "" && r.Boot == c.Boot:
 		l.Ends = r.Ends
 	default:
-		l.Ends = c.Now() + r.Expiry - c.Wall()
+		l.Ends = c.Now() + min(r.Expiry-c.Wall(), r.Seconds)
 	}
 	return l
 }

@@ -29,6 +29,7 @@ func TestALeaseRunsByTheTimeTheMachineIsUp(t *testing.T) {
 		{"half an hour later, with a calendar of 1970", at("boot-a", 1850, 1800), 1800},
 		{"after another boot", at("boot-b", 20, 1_700_000_600), 3000},
 		{"long after", at("boot-b", 20, 1_700_008_000), -4400},
+		{"after another boot, with a calendar of 1970", at("boot-b", 20, 20), 3600},
 		{"on a machine that cannot tell its boots apart", at("", 20, 1_700_000_600), 3000},
 	} {
 		got, damaged := c.clock.Parse(file)

@@ -48,8 +48,10 @@ type Record struct {
 	Hostname string     `json:"hostname,omitempty"`
 	Expiry   int64      `json:"expiry"` // Unix seconds; zero is never
 
-	// Boot and Ends are in files alone. They hold on the boot of the machine that they name, whatever happened to the
-	// calendar in between.
-	Boot string `json:"boot,omitempty"`
-	Ends int64  `json:"ends,omitempty"`
+	// The rest is in files alone. Boot and Ends hold on the boot of the machine that they name, whatever happened to the
+	// calendar in between; Seconds is what was left when the record was written, for when the calendar was wrong then or is
+	// wrong now.
+	Boot    string `json:"boot,omitempty"`
+	Ends    int64  `json:"ends,omitempty"`
+	Seconds int64  `json:"seconds,omitempty"`
 }

@@ -57,7 +57,7 @@ func parseLine(line []byte) (Record, bool) {
 		return r, false
 	}
 	err := json.Unmarshal(text, &r)
-	sane := r.Expiry >= 0 && r.Expiry < latest && r.Ends > -latest && r.Ends < latest
+	sane := r.Expiry >= 0 && r.Expiry < latest && r.Ends > -latest && r.Ends < latest && r.Seconds >= 0 && r.Seconds < latest
 	return r, err == nil && sane && r.IP.IsValid() && !r.IP.Is4In6() && r.IP.Zone() == "" && !r.MAC.IsGroup()
 }
 
