@@ -187,8 +187,23 @@ func (c *Conn) elements(s Set, t keyType) ([]string, error) {
 		out = append(out, keys...)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	sort.Strings(out)
-	return out, err
+	return out, once(out)
+}
+
+// once holds that no key of a dump is there twice. While the kernel resizes a set's table, which is no change and moves no
+// generation, a dump in several parts goes on at the same place of another order: it shows some keys twice, and as many
+// not at all (6.18, right after ten thousand keys were added).
+func once(sorted []string) error {
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return ErrInterrupted
+		}
+	}
+	return nil
 }
 
 // BaseChains reads the chains of every family that the kernel calls by itself, in every table. It is for those who want
