@@ -145,6 +145,8 @@ const (
 	tcpBytes   = 1 << 20
 	udpPackets = 100
 	udpSize    = 512
+	// exchangeWithin is how long a mebibyte may take to the guest and back; under emulation it takes about a second.
+	exchangeWithin = 30 * time.Second
 )
 
 // hostToGuest sends to an echo server in the guest and compares what comes back.
@@ -164,13 +166,10 @@ func (s *session) hostToGuest(ctx context.Context, address string) (Traffic, err
 	data := make([]byte, tcpBytes)
 	_, _ = rand.Read(data) // never fails
 	began := time.Now()
-	sent := make(chan error, 1)
-	go func() {
-		_, err := c.Write(data)
-		sent <- errors.Join(err, c.(*net.TCPConn).CloseWrite())
-	}()
-	back, err := io.ReadAll(c)
-	if err = errors.Join(err, <-sent); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	back, err := exchange(ctx, c.(halfCloser), data)
+	if err != nil {
 		return t, fmt.Errorf("exchange with the guest: %w", err)
 	}
 	if !bytes.Equal(back, data) {
@@ -179,6 +178,25 @@ func (s *session) hostToGuest(ctx context.Context, address string) (Traffic, err
 	t.TCPBytes = tcpBytes
 	t.TCPMbits = float64(tcpBytes) * 8 / 1e6 / time.Since(began).Seconds()
 	return t, nil
+}
+
+// halfCloser is a connection that can say that nothing more is sent: one of TCP or of a unix socket.
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// exchange sends data and returns what comes back until the other side has sent all, or until ctx is done.
+func exchange(ctx context.Context, c halfCloser, data []byte) (back []byte, err error) {
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := c.Write(data)
+		sent <- errors.Join(err, c.CloseWrite())
+	}()
+	back, err = io.ReadAll(c)
+	return back, errors.Join(context.Cause(ctx), err, <-sent)
 }
 
 // guestOut lets the guest send to the echo server behind the NAT.
