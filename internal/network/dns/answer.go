@@ -2,6 +2,7 @@ package dns
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/miekg/dns"
 )
@@ -47,7 +48,7 @@ func (z *zone) answer(b *builder, l *leases, host []netip.AddrPort) (ask []netip
 			return nil, true
 		}
 	} else {
-		ask = r.forwarders
+		ask = r.ask(host)
 	}
 	if len(ask) == 0 {
 		b.rcode = dns.RcodeRefused
@@ -71,13 +72,24 @@ func (z *zone) rule(name []byte) *rule {
 	return nil
 }
 
+// ask returns who is asked.
+func (r *rule) ask(host []netip.AddrPort) []netip.AddrPort {
+	if !r.resolvers {
+		return r.forwarders
+	}
+	return append(slices.Clone(r.forwarders), host...)
+}
+
 // general returns who is asked for what no rule names.
 func (z *zone) general(b *builder, host []netip.AddrPort) (ask []netip.AddrPort, done bool) {
 	if r := z.rules["\x00"]; r != nil {
 		p, reverse := reverseName(b.q.name)
 		in, ok := covering(private[:], p)
 		if !reverse || !ok {
-			return r.forwarders, false
+			return r.ask(host), false
+		}
+		if r.resolvers {
+			ask = slices.Clone(host)
 		}
 		for _, f := range r.forwarders {
 			if near(f.Addr()) {
@@ -212,6 +224,12 @@ func (z *zone) find(b *builder, l *leases, name []byte) *node {
 	if n != nil && len(n.v6) > 0 {
 		b.v6 = append(b.v6[:0], n.v6...)
 	}
+	if len(b.v4)+len(b.v6) > 0 {
+		return n
+	}
+	if w := z.wildcard(name); w != nil {
+		b.v4, b.v6 = append(b.v4, w.v4...), append(b.v6, w.v6...)
+	}
 	return n
 }
 
@@ -286,6 +304,9 @@ func (z *zone) pointer(b *builder, l *leases) bool {
 	p, ok := reverseName(b.q.name)
 	if !ok || !p.IsSingleIP() {
 		return false
+	}
+	if z.names[string(b.q.name)] != nil {
+		return false // somebody wrote what its reverse is to be
 	}
 	names := z.reverse[p.Addr()]
 	if names == nil {

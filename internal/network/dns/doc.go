@@ -9,8 +9,9 @@
 // Names of guests (from leases), of fixed hosts, SRV, TXT and CNAME records, and the reverse of every address among
 // them. A name of one label is answered bare and below the network's domain. A name that has addresses here is never
 // forwarded, whatever type is asked for; a name with SRV or TXT records alone is forwarded for other types, for it may
-// be a real one that was only added to. A lease cannot take a family's addresses of a fixed name over, nor the names
-// "localhost" and "wpad". Answers have a TTL of 0: what a guest asks for twice it gets as it is now.
+// be a real one that was only added to. A wildcard answers for the names in it that have no address of their own. A
+// lease cannot take a family's addresses of a fixed name over, nor the names "localhost" and "wpad". Answers have a TTL
+// of 0: what a guest asks for twice it gets as it is now.
 //
 // Domain with LocalOnly, the prefixes of LocalPTR, forwarders without an address and the names that never belong to
 // anyone upstream (localhost, invalid, onion, resolver.arpa, and the reverse of loopback, link-local and documentation

@@ -79,16 +79,24 @@ func lower(b byte) byte {
 
 // wireName returns a name as it is in messages, in lower case. Names of that form are the keys of this package.
 func wireName(s string) (string, error) {
-	var buf [maxName + 1]byte
-	n, err := dns.PackDomainName(dns.Fqdn(s), buf[:], 0, nil, false)
+	name, err := packName(s)
 	if err != nil {
-		return "", fmt.Errorf("%q is not a domain name", s)
+		return "", err
 	}
-	name := buf[:n]
 	for i, b := range name { // the lengths of labels are below 'A'
 		name[i] = lower(b)
 	}
 	return string(name), nil
+}
+
+// packName is wireName for what is told and never looked up: the letters stay as they are.
+func packName(s string) ([]byte, error) {
+	buf := make([]byte, maxName+1)
+	n, err := dns.PackDomainName(dns.Fqdn(s), buf, 0, nil, false)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a domain name", s)
+	}
+	return buf[:n], nil
 }
 
 // hostName is wireName for the name of a host: letters, digits, '-' and '_' in labels.

@@ -26,6 +26,7 @@ type zone struct {
 	inner   map[string]bool // names that are not there themselves but have others below them (RFC 8020)
 	reverse map[netip.Addr][]string
 	rules   map[string]*rule
+	wild    map[string]*node // by the name that they begin at
 }
 
 // node is a name with fixed records.
@@ -44,6 +45,7 @@ type record struct {
 // rule says who answers for a domain.
 type rule struct {
 	forwarders []netip.AddrPort
+	resolvers  bool // the host's too
 	alone      bool
 }
 
@@ -54,6 +56,7 @@ func newZone(c Config) (*zone, error) {
 		inner:   map[string]bool{},
 		reverse: map[netip.Addr][]string{},
 		rules:   map[string]*rule{},
+		wild:    map[string]*node{},
 	}
 	if c.Domain != "" {
 		d, err := hostName(c.Domain)
@@ -62,7 +65,7 @@ func newZone(c Config) (*zone, error) {
 		}
 		z.domain = d
 	}
-	for _, step := range []func() error{z.addRules, z.addHosts, z.addRecords, z.addAliases, z.checkPrefixes} {
+	for _, step := range []func() error{z.addRules, z.addHosts, z.addRecords, z.addPointers, z.addWildcards, z.addAliases, z.checkPrefixes} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -122,21 +125,24 @@ func (z *zone) addRules() error {
 				return &FieldError{field + ".domain", err.Error()}
 			}
 		}
-		if !f.Addr.IsValid() && f.Domain == "" {
+		if !f.Addr.IsValid() && f.Domain == "" && !f.Resolvers {
 			return &FieldError{field, "neither a domain nor an address is given"}
 		}
 		if a := f.Addr; a.IsValid() && (a.Port() == 0 || a.Addr().IsUnspecified() || a.Addr().IsMulticast()) {
 			return &FieldError{field + ".addr", fmt.Sprintf("nobody can be asked at %s", a)}
 		}
 		r := z.rules[name]
-		if r == nil || r.alone && f.Addr.IsValid() {
+		if r == nil || r.alone && (f.Addr.IsValid() || f.Resolvers) {
 			r = &rule{}
 			z.rules[name] = r
 		}
-		if f.Addr.IsValid() {
+		switch {
+		case f.Addr.IsValid():
 			r.forwarders = append(r.forwarders, netip.AddrPortFrom(f.Addr.Addr().Unmap(), f.Addr.Port()))
-		} else {
-			r.alone = len(r.forwarders) == 0
+		case f.Resolvers:
+			r.resolvers = true
+		default:
+			r.alone = len(r.forwarders) == 0 && !r.resolvers
 		}
 	}
 	if z.config.LocalOnly && z.domain != "" {
@@ -195,6 +201,62 @@ func (z *zone) addRecords() error {
 			return &FieldError{field + ".values", fmt.Sprintf("%d bytes are too many for a record", len(data))}
 		}
 		z.add(name, record{typ: dns.TypeTXT, data: data})
+	}
+	return nil
+}
+
+func (z *zone) addPointers() error {
+	for i, p := range z.config.PTR {
+		field := fmt.Sprintf("ptr[%d]", i)
+		name, err := wireName(p.Name)
+		if err != nil || name == "\x00" {
+			return &FieldError{field + ".name", fmt.Sprintf("%q is not a domain name", p.Name)}
+		}
+		target, err := packName(p.Target) // people read the names of services (RFC 6763)
+		if err != nil || len(target) == 1 {
+			return &FieldError{field + ".target", fmt.Sprintf("%q is not a domain name", p.Target)}
+		}
+		z.add(name, record{typ: dns.TypePTR, data: []byte(z.qualified(string(target)))})
+	}
+	return nil
+}
+
+func (z *zone) addWildcards() error {
+	for i, w := range z.config.Wildcards {
+		field := fmt.Sprintf("wildcards[%d]", i)
+		name, err := hostName(w.Name)
+		if err != nil {
+			return &FieldError{field + ".name", err.Error()}
+		}
+		if !w.IP.IsValid() {
+			return &FieldError{field + ".ip", "there is no address"}
+		}
+		n := z.wild[name]
+		if n == nil {
+			n = &node{}
+			z.wild[name] = n
+		}
+		if ip := w.IP.Unmap().WithZone(""); ip.Is4() {
+			n.v4 = append(n.v4, ip)
+		} else {
+			n.v6 = append(n.v6, ip)
+		}
+	}
+	return nil
+}
+
+// wildcard returns the longest one that a name is in, unless a longer rule says who is asked for it.
+func (z *zone) wildcard(name []byte) *node {
+	if len(z.wild) == 0 {
+		return nil
+	}
+	for ; name[0] != 0; name = parent(name) {
+		if n := z.wild[string(name)]; n != nil {
+			return n
+		}
+		if z.rules[string(name)] != nil {
+			return nil
+		}
 	}
 	return nil
 }
