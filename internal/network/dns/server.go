@@ -109,8 +109,7 @@ func (s *Server) handle(ctx context.Context, sc *scratch, msg []byte, limit int,
 		return sc.b.plainReply(&q, rcode, limit)
 	}
 	sc.b.begin(&q, limit)
-	ask, done := s.zone.Load().answer(&sc.b, s.leases, s.shared.hosts())
-	if done {
+	if _, done := s.zone.Load().answer(&sc.b, s.leases, s.shared.hosts()); done {
 		s.counts.local.Add(1)
 		return sc.b.finish()
 	}
@@ -123,7 +122,8 @@ func (s *Server) handle(ctx context.Context, sc *scratch, msg []byte, limit int,
 	// Who is asked must be looked up after the generation: what others said before a change is not to be kept.
 	generation := s.shared.cache.current(s.part)
 	sc.b.begin(&q, limit)
-	if ask, done = s.zone.Load().answer(&sc.b, s.leases, s.shared.hosts()); done {
+	ask, done := s.zone.Load().answer(&sc.b, s.leases, s.shared.hosts())
+	if done {
 		return sc.b.finish()
 	}
 	if ask = s.shared.others(ask, s.Config().Addresses); len(ask) == 0 {
