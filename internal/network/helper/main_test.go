@@ -19,5 +19,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if doc := os.Getenv(vnetVariable); doc != "" {
+		if err := vnet(doc); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	hosttest.Main(m)
 }

@@ -78,7 +78,12 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	path := built.use(t)
+	return newSiteOf(t, built.use(t))
+}
+
+// newSiteOf is newSite with another program for the helper.
+func newSiteOf(t *testing.T, path string) *site {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	s := &site{t: t, ctx: ctx, host: hosttest.NewNS(t)}
