@@ -75,9 +75,19 @@ func (r *race) start(ctx context.Context, s *Shared, q *question, to netip.AddrP
 	r.tries = append(r.tries, try{cancel: cancel})
 	r.running++
 	go func() {
-		reply, err := s.attempt(ctx, q, to)
+		reply, err := s.contained(ctx, q, to)
 		r.outcomes <- outcome{n, to, reply, err}
 	}()
+}
+
+// contained is attempt where a fault, which what the server said may have led to, is an error like others.
+func (s *Shared) contained(ctx context.Context, q *question, to netip.AddrPort) (r *reply, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			r, err = nil, fmt.Errorf("the reply of %s led to a fault: %v", to, fault)
+		}
+	}()
+	return s.attempt(ctx, q, to)
 }
 
 // exchange asks one server after the other. Who is slow is not given up when the next is asked: the first good answer

@@ -139,6 +139,18 @@ func (s *Server) handle(ctx context.Context, sc *scratch, msg []byte, limit int,
 	return nil
 }
 
+// contained is handle for a server that others depend on: a message that leads to a fault gets no answer, and nobody else
+// hears of it.
+func (s *Server) contained(ctx context.Context, sc *scratch, msg []byte, limit int, later func() client) (answer []byte) {
+	defer func() {
+		if recover() != nil {
+			s.counts.faults.Add(1)
+			answer = nil
+		}
+	}()
+	return s.handle(ctx, sc, msg, limit, later)
+}
+
 // appendKey writes what a remembered reply answers: the name, the type, and whether signatures and unchecked data were
 // asked for. RD is no part of it: what was learnt for another may be told.
 func appendKey(key []byte, q *query) []byte {
@@ -155,7 +167,7 @@ func appendKey(key []byte, q *query) []byte {
 
 // counts are what Stats tells.
 type counts struct {
-	queries, malformed, local, cached, forwarded, joined, refused, failed, streams atomic.Uint64
+	queries, malformed, local, cached, forwarded, joined, refused, failed, streams, faults atomic.Uint64
 }
 
 // Stats counts what happened since the server was made, and tells what it holds now.
@@ -169,6 +181,7 @@ type Stats struct {
 	Refused   uint64 `json:"refused"`   // nobody to ask, or too many questions at once
 	Failed    uint64 `json:"failed"`    // nobody upstream gave a good answer
 	Streams   uint64 `json:"streams"`   // TCP connections of clients
+	Faults    uint64 `json:"faults"`    // questions that led to a panic, and to no answer
 
 	Asking       int `json:"asking"`
 	CacheEntries int `json:"cache_entries"`
@@ -182,7 +195,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Queries: c.queries.Load(), Malformed: c.malformed.Load(), Local: c.local.Load(), Cached: c.cached.Load(),
 		Forwarded: c.forwarded.Load(), Joined: c.joined.Load(), Refused: c.refused.Load(), Failed: c.failed.Load(),
-		Streams: c.streams.Load(), Asking: s.shared.queries.of(&s.queries), CacheEntries: entries, CacheBytes: bytes,
+		Streams: c.streams.Load(), Faults: c.faults.Load(), Asking: s.shared.queries.of(&s.queries), CacheEntries: entries, CacheBytes: bytes,
 	}
 }
 

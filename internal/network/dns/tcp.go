@@ -182,7 +182,7 @@ func (st *stream) question(ctx context.Context, head []byte) (bool, error) {
 	sc := s.shared.getScratch()
 	defer s.shared.putScratch(sc)
 	later := false
-	out := s.handle(ctx, sc, msg, maxTCP, func() client {
+	out := s.contained(ctx, sc, msg, maxTCP, func() client {
 		later = true
 		return client{send: func(msg []byte, _ netip.AddrPort) { st.send(msg) }}
 	})

@@ -111,7 +111,7 @@ func (s *Server) drain(ctx context.Context, fd int, raw syscall.RawConn) (bool, 
 		if !ok {
 			continue
 		}
-		msg := s.handle(ctx, sc, sc.in[:n], 0, func() client {
+		msg := s.contained(ctx, sc, sc.in[:n], 0, func() client {
 			return client{from: port, send: func(msg []byte, _ netip.AddrPort) {
 				// A socket that has no room now loses the answer, as networks do; the client asks again.
 				_ = raw.Write(func(fd uintptr) bool {

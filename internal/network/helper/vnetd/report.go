@@ -16,6 +16,12 @@ func (n *network) holds() []string {
 	return append(n.held.names(), n.log.names()...)
 }
 
+func (n *network) config() helper.Network {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cores.config
+}
+
 func (n *network) observed() helper.Observed {
 	n.mu.Lock()
 	defer n.mu.Unlock()

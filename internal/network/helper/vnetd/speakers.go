@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -74,19 +75,19 @@ func (s *speakers) speakNames(t *networks, c helper.Network, h held, leases []le
 			s.dns = nil
 		}
 		return nil
+	case s.dns != nil && reflect.DeepEqual(s.dns.Config(), *c.DNS):
 	case s.dns != nil:
 		if err := s.dns.SetConfig(*c.DNS); err != nil {
 			return err
 		}
+		s.introduce(leases) // a name may be one of another domain now
 	default:
 		server, err := dns.New(*c.DNS, t.names)
 		if err != nil {
 			return err
 		}
 		s.dns = server
-		for _, l := range leases {
-			s.name(lease.Change{Kind: lease.Added, Lease: l})
-		}
+		s.introduce(leases)
 	}
 	server := s.dns
 	sockets, on := h.sockets()
@@ -126,6 +127,12 @@ func serveFiles(ctx context.Context, conns []*net.UDPConn, dir *os.File, o tftp.
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+func (s *speakers) introduce(leases []lease.Lease) {
+	for _, l := range leases {
+		s.name(lease.Change{Kind: lease.Added, Lease: l})
+	}
 }
 
 // name lets a client's name be found, or no more.

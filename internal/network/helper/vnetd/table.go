@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -86,7 +87,21 @@ func (t *networks) set(q helper.Request, files []*os.File) error {
 	if err != nil && file != nil {
 		file.Close()
 	}
+	t.own()
 	return err
+}
+
+// own tells the servers of names where we answer ourselves: nothing is forwarded there, where it would come back.
+func (t *networks) own() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []netip.Addr
+	for _, n := range t.byID {
+		if c := n.config(); c.DNS != nil {
+			all = append(all, c.DNS.Addresses...)
+		}
+	}
+	t.names.SetOwn(all)
 }
 
 // take returns what a network will hold: what came with a request, and what it has and keeps. The lease file is nil if it
@@ -152,6 +167,7 @@ func (t *networks) remove(id spec.UUID) {
 	delete(t.byID, id)
 	t.mu.Unlock()
 	n.end()
+	t.own()
 }
 
 // take stops serving a network without a word to its guests and gives its descriptors back, for another process.
