@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"taproom/internal/api/own"
 )
 
 const completionHelp = `Print a script that completes taproom's commands, flags and guests' names in a shell.
@@ -56,28 +58,28 @@ const completeWithin = time.Second
 
 // guests completes the names of guests that run, from the daemon; without one there is nothing to complete.
 func (env *Env) guests(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	const nothingElse = cobra.ShellCompDirectiveNoFileComp
-	if len(args) > 0 {
-		return nil, nothingElse
+	var names []string
+	if s, ok := env.statusForTab(c); ok && len(args) == 0 {
+		for _, g := range s.Domains {
+			if g.ID >= 0 {
+				names = append(names, cobra.CompletionWithDesc(g.Name, g.State))
+			}
+		}
 	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// statusForTab asks the daemon what there is, and gives up soon.
+func (env *Env) statusForTab(c *cobra.Command) (own.Status, bool) {
 	ctx, cancel := context.WithTimeout(c.Context(), completeWithin)
 	defer cancel()
 	d, err := env.connect(ctx, 0)
 	if err != nil {
-		return nil, nothingElse
+		return own.Status{}, false
 	}
 	defer d.Close()
 	s, err := d.Status(ctx)
-	if err != nil {
-		return nil, nothingElse
-	}
-	var names []string
-	for _, g := range s.Domains {
-		if g.ID >= 0 {
-			names = append(names, cobra.CompletionWithDesc(g.Name, g.State))
-		}
-	}
-	return names, nothingElse
+	return s, err == nil
 }
 
 // documents completes names of XML files.

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const netHelp = `Look at what guests on networks are given: addresses and names.
+
+  taproom net leases
+  taproom net dns default web
+
+Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line is wrong.`
+
+func newNet(env *Env) *cobra.Command {
+	c := &cobra.Command{Use: "net", Short: "Look at networks' leases and names", Long: netHelp, Args: cobra.ArbitraryArgs}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return unknownCommand(c, args[0])
+	}
+	c.AddCommand(newNetLeases(env), newNetDNS(env))
+	return c
+}
+
+// networks completes the names of networks that are active, from the daemon; without one there is nothing to complete.
+func (env *Env) networks(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if s, ok := env.statusForTab(c); ok && len(args) == 0 {
+		for _, n := range s.Networks {
+			if n.Active {
+				names = append(names, cobra.CompletionWithDesc(n.Name, n.Bridge))
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
