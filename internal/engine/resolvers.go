@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"taproom/internal/api/server"
 	"taproom/internal/host"
@@ -52,9 +53,12 @@ func (r *resolvers) look(ctx context.Context) {
 
 // follow looks each time the file changed, or somebody says that it is time to.
 func (r *resolvers) follow(ctx context.Context, w *host.FileWatch, again <-chan struct{}) error {
-	ctx, cancel := context.WithCancel(ctx)
 	changed, ended := make(chan struct{}), make(chan error, 1)
-	go func() { // ends with ctx, and is waited for below
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching.Go(func() {
 		var err error
 		for err == nil {
 			if err = w.Wait(ctx); err == nil {
@@ -65,20 +69,13 @@ func (r *resolvers) follow(ctx context.Context, w *host.FileWatch, again <-chan 
 			}
 		}
 		ended <- err
-	}()
-	defer func() {
-		cancel()
-		if ended != nil {
-			<-ended
-		}
-	}()
+	})
 	r.look(ctx) // it may have changed before it was watched
 	for {
 		select {
 		case <-changed:
 		case <-again:
 		case err := <-ended:
-			ended = nil
 			return err
 		}
 		r.look(ctx)

@@ -99,12 +99,19 @@ func TestAHundredNetworksAreServedSoonAfterTheHelperIsKilled(t *testing.T) {
 		guest := hosttest.NewNS(t)
 		hosttest.Veth(w.NS, "out-many", guest, "in-many")
 		w.NS.Run("ip", "link", "set", "dev", "out-many", "master", last)
+		events, _, err := c.FollowLeases(t.Context(), fmt.Sprintf("many%d", manyNetworks-1))
+		if err != nil {
+			return err
+		}
 		a := asker{packettest.Open(t, guest, "in-many"), packet.MAC{0x52, 0x54, 0, 0x11, 0x22, 0x33}}
 		offered, server := a.asks(t, dhcpv4.MessageTypeDiscover)
 		leased, _ := a.asks(t, dhcpv4.MessageTypeRequest,
 			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(offered.AsSlice())), dhcpv4.WithOption(dhcpv4.OptServerIdentifier(server.AsSlice())))
 		if leased != offered {
 			return fmt.Errorf("offered %v and gave %v", offered, leased)
+		}
+		if e, is := (<-events).(own.LeaseEvent); !is || e.Kind != own.LeaseAdded || e.Lease.Address != leased.String() || e.Lease.MAC != a.mac.String() {
+			t.Errorf("the new lease is told as %+v", e)
 		}
 		for range 2 { // the second time there is no reason to wait either
 			killed := time.Now()
@@ -114,6 +121,9 @@ func TestAHundredNetworksAreServedSoonAfterTheHelperIsKilled(t *testing.T) {
 			}
 			again, _ := a.asks(t, dhcpv4.MessageTypeDiscover)
 			t.Logf("%d networks: a client is answered %v after kill -9 of the helper", manyNetworks, time.Since(killed))
+			if e, is := (<-events).(own.LeaseEvent); !is || e.Kind != own.LeasesMissed {
+				t.Errorf("that leases may have changed meanwhile is told as %+v", e)
+			}
 			if again != leased {
 				t.Errorf("the client has %v and is offered %v", leased, again)
 			}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/api/own"
+	"taproom/internal/api/server"
+	"taproom/internal/network/helper"
+	"taproom/internal/network/lease"
+	"taproom/internal/spec"
+)
+
+func TestRequestsThatMeetAHelperAtItsEndAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	lost := fmt.Errorf("leases: %w", helper.ErrLost)
+	refused := &helper.RefusedError{Op: helper.OpLeases, Reason: "no such network"}
+	there := func(s *helperService) { s.there.happens() }
+	served := func(s *helperService) { s.empty = false; s.served.happens() }
+	for name, c := range map[string]struct {
+		empty   bool
+		first   error
+		happens func(*helperService) // a second after the first answer
+		ask     bool
+		want    error
+		after   time.Duration
+	}{
+		"nothing is wrong":                 {ask: true},
+		"another reason":                   {first: refused, ask: true, want: refused},
+		"changing waits for a helper":      {first: lost, happens: there, after: time.Second},
+		"asking waits for more":            {first: lost, happens: there, ask: true, want: lost, after: replacedWithin},
+		"asking waits until all is served": {first: lost, happens: served, ask: true, after: time.Second},
+		"asking an empty one":              {empty: true, first: refused, happens: served, ask: true, after: time.Second},
+		"changing an empty one":            {empty: true, first: refused, want: refused},
+		"there will be none":               {first: lost, want: lost, after: replacedWithin},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &helperService{empty: c.empty}
+				answers := []error{c.first, nil}
+				began := time.Now()
+				request := func() error {
+					answer := answers[0]
+					answers = answers[1:]
+					if c.happens != nil && len(answers) == 1 {
+						time.AfterFunc(time.Second, func() {
+							s.mu.Lock()
+							defer s.mu.Unlock()
+							c.happens(s)
+						})
+					}
+					return answer
+				}
+				how := s.change
+				if c.ask {
+					how = s.ask
+				}
+				if err := how(t.Context(), request); !errors.Is(err, c.want) || time.Since(began) != c.after {
+					t.Errorf("%v after %v, want %v after %v", err, time.Since(began), c.want, c.after)
+				}
+			})
+		})
+	}
+}
+
+// withNetwork returns an engine with an active network, and what it publishes.
+func withNetwork(t *testing.T) (*Engine, *network, *[]server.Event) {
+	t.Helper()
+	e := small(t)
+	e.troubles = newTroubles()
+	doc, err := spec.ParseNetwork([]byte("<network><name>lab</name><bridge name='virbr7'/><ip address='192.168.160.1' prefix='24'/><ip family='ipv6' address='fd00::1' prefix='64'/></network>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNetwork(spec.UUID{7}, "lab", nil)
+	n.update(func(v *netView) { v.live, v.ref.Active, v.ref.Bridge = doc, true, "virbr7" })
+	e.networks.add(n)
+	var told []server.Event
+	e.Subscribe(func(ev server.Event) { told = append(told, ev) })
+	return e, n, &told
+}
+
+func TestWhatTheHelperTellsBecomesEventsAndProblems(t *testing.T) {
+	t.Parallel()
+	e, n, told := withNetwork(t)
+	change := func(of spec.UUID, ip string) helper.Event {
+		var r lease.Record
+		if err := r.IP.UnmarshalText([]byte(ip)); err != nil {
+			t.Fatal(err)
+		}
+		r.ClientID, r.IAID, r.Expiry = "00:01", 9, 1893456000
+		return helper.Event{Network: of, Change: &helper.Change{Kind: lease.Renewed, Lease: r}}
+	}
+	for _, ev := range []helper.Event{
+		change(n.uuid, "192.168.160.10"),
+		change(n.uuid, "fd00::10"),
+		change(spec.UUID{8}, "192.168.160.11"),
+		{Missed: true},
+		{Network: n.uuid, Failed: "no space left"},
+		{Network: n.uuid, Failed: "no space left"},
+		{Failed: "of nobody's"},
+	} {
+		e.helperEvent(ev)
+	}
+	ref := n.view().ref
+	want := []server.Event{
+		server.LeaseChange{Network: ref, Event: own.LeaseEvent{Kind: own.LeaseRenewed, Lease: &own.Lease{
+			Network: "lab", Bridge: "virbr7", Address: "192.168.160.10", Prefix: 24, ClientID: "00:01", IAID: 9, Expiry: 1893456000,
+		}}},
+		server.LeaseChange{Network: ref, Event: own.LeaseEvent{Kind: own.LeaseRenewed, Lease: &own.Lease{
+			Network: "lab", Bridge: "virbr7", Address: "fd00::10", Prefix: 64, DUID: "00:01", IAID: 9, Expiry: 1893456000,
+		}}},
+		server.LeaseChange{Event: own.LeaseEvent{Kind: own.LeasesMissed}},
+	}
+	if d := cmp.Diff(want, *told); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"network 'lab': no space left", "the network helper: of nobody's"}, e.troubles.all()); d != "" {
+		t.Error(d)
+	}
+	e.troubles.forget(n.uuid)
+	e.helperFailed(errors.New("no such program"))
+	got := strings.Join(e.troubles.all(), "\n")
+	if want := "the network helper cannot do its work, so guests get no addresses and names: no such program\nthe network helper: of nobody's"; got != want {
+		t.Errorf("problems are\n%s", got)
+	}
+}
+
+func TestGuestsDoNotFillTheListOfProblems(t *testing.T) {
+	t.Parallel()
+	l := newTroubles()
+	for i := range 100 {
+		if added := l.add(spec.UUID{1}, fmt.Sprintf("trouble %d", i)); added != (i < maxTroubles) {
+			t.Errorf("trouble %d: %v", i, added)
+		}
+	}
+	l.solved(spec.UUID{1}, "trouble 1")
+	if d := cmp.Diff(maxTroubles-1, len(l.all())); d != "" {
+		t.Error(d)
+	}
+}
