@@ -119,6 +119,7 @@ func TestAHundredNetworksAreServedSoonAfterTheHelperIsKilled(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			t.Logf("the kernel took %v to end it: each packet socket waits for all that may be reading it", time.Since(killed))
 			again, _ := a.asks(t, dhcpv4.MessageTypeDiscover)
 			t.Logf("%d networks: a client is answered %v after kill -9 of the helper", manyNetworks, time.Since(killed))
 			if e, is := (<-events).(own.LeaseEvent); !is || e.Kind != own.LeasesMissed {
