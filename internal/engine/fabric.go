@@ -44,7 +44,7 @@ func (e *Engine) openFabric(context.Context) error {
 	e.helper = &helperService{
 		options: helper.HelperOptions{
 			Kernel: e.k, Program: e.cfg.Vnet, Dir: e.paths.Helper(), LeaseDir: e.paths.Leases(),
-			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid), Build: version.Version,
+			Cgroup: filepath.Join(e.cgroup, "vnet"), UID: int(uid), GID: int(uid), Build: version.Known(),
 		},
 		lost: e.serveAgain, event: e.helperEvent, fail: e.helperFailed,
 	}

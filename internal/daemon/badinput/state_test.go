@@ -23,7 +23,8 @@ func (w *world) state() string {
 	return strings.Join(slices.Concat(w.files(), w.links(), w.rules(), w.cgroups(), w.objects()), "\n")
 }
 
-// files are those of the root, with their content where it is the daemon's alone. Logs and leases may grow.
+// files are those of the root, with their content where it is the daemon's alone. Logs and leases may grow, and the files
+// of guests' names follow when the daemon comes to it.
 func (w *world) files() []string {
 	var out []string
 	w.NS.Do(func() {
@@ -33,7 +34,7 @@ func (w *world) files() []string {
 					return nil // it went meanwhile: the next look sees it
 				}
 				name := strings.TrimPrefix(path, w.Root)
-				if strings.HasPrefix(name, "/var/lib/taproom/log/") {
+				if strings.HasPrefix(name, "/var/lib/taproom/log/") || strings.HasPrefix(name, "/var/lib/libvirt") {
 					return nil
 				}
 				line := fmt.Sprintf("file %s %v", name, e.Type())
