@@ -99,12 +99,26 @@ func (d *Daemon) files() []string {
 			left = append(left, "file "+filepath.Join(dir, e.Name()))
 		}
 	}
-	_ = filepath.WalkDir(d.Root, func(path string, e os.DirEntry, err error) error {
-		if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {
-			left = append(left, "file "+path)
+	return append(left, d.halfWritten()...)
+}
+
+// halfWritten are files that nobody goes on writing: a daemon that runs is writing one now and then.
+func (d *Daemon) halfWritten() (left []string) {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for range 100 {
+		left = nil
+		_ = filepath.WalkDir(d.Root, func(path string, e os.DirEntry, err error) error {
+			if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {
+				left = append(left, "file "+path)
+			}
+			return nil
+		})
+		if len(left) == 0 {
+			break
 		}
-		return nil
-	})
+		<-again.C
+	}
 	return left
 }
 
