@@ -240,12 +240,15 @@ func (s *apiSide) resident(context.Context) (float64, error) {
 }
 
 // parseResident reads the resident memory, in MB, out of /proc/PID/status.
-func parseResident(status string) (float64, error) {
-	for line := range strings.Lines(status) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+func parseResident(status string) (float64, error) { return parseMemory(status, "VmRSS:") }
+
+// parseMemory reads a line of the kernel's about memory, in MB.
+func parseMemory(text, name string) (float64, error) {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
 			return kib / 1024, err
 		}
 	}
-	return 0, errors.New("the process has ended: its status has no VmRSS")
+	return 0, fmt.Errorf("the process has ended: its status has no %s", strings.TrimSuffix(name, ":"))
 }

@@ -19,6 +19,7 @@ type Options struct {
 	Base     string // folder with the programs of another build to compare with, "" for none
 	Rounds   int
 	Domains  int // how many are defined where that is the question
+	Networks int // how many are served where that is the question
 	Progress func(done, total int)
 }
 
@@ -46,6 +47,7 @@ func Members() []Member {
 	return []Member{
 		{Name: "start", About: "start of a paused guest with one NIC", Run: runStart},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
+		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }
 

@@ -32,7 +32,7 @@ func newBench(env *Env) *cobra.Command {
 	var list strings.Builder
 	for i, m := range members {
 		names[i] = cobra.CompletionWithDesc(m.Name, m.About)
-		fmt.Fprintf(&list, "  %-8s %s\n", m.Name, m.About)
+		fmt.Fprintf(&list, "  %-10s %s\n", m.Name, m.About)
 	}
 	c := &cobra.Command{
 		Use: "bench NAME", Short: "Measure, beside the floor and the peers", Long: fmt.Sprintf(benchHelp, list.String()),
@@ -47,6 +47,8 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--rounds %d: at least one round is needed", o.Rounds)}
 		case o.Domains < 2:
 			return &usageError{fmt.Errorf("--domains %d: at least two domains are needed, one of which runs", o.Domains)}
+		case o.Networks < 2 || o.Networks > bench.MostNetworks:
+			return &usageError{fmt.Errorf("--networks %d: from 2 to %d can be measured", o.Networks, bench.MostNetworks)}
 		}
 		if !sandbox.Inside() {
 			return enter(c.Context())
@@ -67,6 +69,7 @@ func newBench(env *Env) *cobra.Command {
 	}
 	c.Flags().IntVar(&o.Rounds, "rounds", 20, "how often each side is measured")
 	c.Flags().IntVar(&o.Domains, "domains", 500, "how many domains are defined, where that is the question; figures are named by it")
+	c.Flags().IntVar(&o.Networks, "networks", 1000, "how many networks are served, where that is the question; figures are named by it")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
 	c.Flags().StringVar(&o.Peers, "peers", "", "`folder` with peers to measure beside, as tools/peers.sh fills it")
 	for _, flag := range []string{"base", "peers"} {
