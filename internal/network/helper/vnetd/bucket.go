@@ -1,6 +1,10 @@
 package vnetd
 
-import "time"
+import (
+	"time"
+
+	"taproom/internal/network/packet"
+)
 
 const (
 	// messageRate is how many messages a second one network gets answered; a thousand guests that boot at once need
@@ -27,4 +31,15 @@ func (b *bucket) take(now time.Time) time.Duration {
 	}
 	b.spent++
 	return 0
+}
+
+// limits are those of one network: guests' ARP is not answered, and must not cost the answers to anything else.
+type limits struct{ questions, heard bucket }
+
+// take is bucket.take for a frame of a type.
+func (l *limits) take(kind uint16, now time.Time) time.Duration {
+	if kind == packet.TypeARP {
+		return l.heard.take(now)
+	}
+	return l.questions.take(now)
 }

@@ -3,6 +3,8 @@ package vnetd
 import (
 	"testing"
 	"time"
+
+	"taproom/internal/network/packet"
 )
 
 func TestABucketGivesTheBurstAndThenTheRate(t *testing.T) {
@@ -26,6 +28,19 @@ func TestABucketGivesTheBurstAndThenTheRate(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("messages let through: %v, want %v", got, want)
+		}
+	}
+}
+
+func TestAFloodOfARPCostsNoQuestionItsAnswer(t *testing.T) {
+	t.Parallel()
+	var l limits
+	now := time.Unix(1000, 0)
+	for l.take(packet.TypeARP, now) == 0 {
+	}
+	for _, kind := range []uint16{packet.TypeIPv4, packet.TypeIPv6} {
+		if wait := l.take(kind, now); wait != 0 {
+			t.Errorf("type %#x has to wait %v", kind, wait)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (n *network) install(c helper.Network, h held, log *leaseLog, leases []leas
 	var l *link
 	if f := h.file(helper.DescFrames); f != nil {
 		var err error
-		if l, err = newLink(f); err != nil {
+		if l, err = newLink(f, n.all.rooms); err != nil {
 			return fmt.Errorf("serve network %s: %w", c.UUID, err)
 		}
 		l.hook = n.all.hook
@@ -141,7 +141,7 @@ func (n *network) close() {
 
 // serve answers frames until it is told to stop.
 func (n *network) serve(stop <-chan struct{}) {
-	var limit bucket
+	var limit limits
 	for {
 		n.arm(stop)
 		f, err := n.link.receive(true)
@@ -229,7 +229,7 @@ func (n *network) arm(stop <-chan struct{}) {
 }
 
 // work answers a frame and those that wait behind it. Everything they change is stored before any of them is answered.
-func (n *network) work(f frame, limit *bucket) time.Duration {
+func (n *network) work(f frame, limit *limits) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	_, own, err := n.link.bound()
@@ -243,20 +243,24 @@ func (n *network) work(f frame, limit *bucket) time.Duration {
 	var answers [][]byte
 	for range batch {
 		n.stats.Received++
-		if wait = limit.take(began); wait > 0 && !n.all.noLimit {
+		if wait = limit.take(packet.Type(f.data), began); n.all.noLimit {
+			wait = 0
+		}
+		switch {
+		case wait == 0:
+			answer, change := n.handle(f, own, now)
+			changes = append(changes, change...)
+			if answer != nil {
+				answers = append(answers, answer)
+			}
+		case packet.Type(f.data) == packet.TypeARP: // is only listened to: what comes behind it need not wait
 			n.refuse(packet.RefuseRate)
+			wait = 0
+		default:
+			n.refuse(packet.RefuseRate)
+		}
+		if wait > 0 {
 			break
-		}
-		wait = 0
-		n.all.hook.at(StepFrame)
-		answer, change, err := n.cores.handle(f, own, now)
-		var why packet.Refusal
-		if errors.As(err, &why) {
-			n.refuse(why)
-		}
-		changes = append(changes, change...)
-		if answer != nil {
-			answers = append(answers, answer)
 		}
 		if f, err = n.link.receive(false); err != nil {
 			break
@@ -269,6 +273,17 @@ func (n *network) work(f frame, limit *bucket) time.Duration {
 		n.cores.ahead(own, now)
 	}
 	return wait
+}
+
+// handle has the cores answer a frame.
+func (n *network) handle(f frame, own packet.MAC, now int64) ([]byte, []lease.Change) {
+	n.all.hook.at(StepFrame)
+	answer, changes, err := n.cores.handle(f, own, now)
+	var why packet.Refusal
+	if errors.As(err, &why) {
+		n.refuse(why)
+	}
+	return answer, changes
 }
 
 // tick does what is due.
