@@ -25,6 +25,8 @@ type Options struct {
 	Hook func(call string)
 	// Cache is where what is known of QEMU binaries is kept; "" is below the root.
 	Cache string
+	// ResolvConf names the host's resolvers; "" is /etc/resolv.conf, whatever the root.
+	ResolvConf string
 }
 
 // farewell is how long clients have to take their answers when the daemon ends.
@@ -62,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer closeAll(k, ls)
 	e, err := engine.New(ctx, engine.Config{
-		Kernel: k, Paths: paths, Root: o.Root, Log: o.Log, Emulator: s.Emulator,
+		Kernel: k, Paths: paths, Root: o.Root, Log: o.Log, Emulator: s.Emulator, ResolvConf: o.ResolvConf,
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
 		UIDFirst: uint32(s.UIDFirst), UIDLast: uint32(s.UIDFirst + s.UIDCount - 1), // check has seen that they fit
 		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,

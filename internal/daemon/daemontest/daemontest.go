@@ -57,7 +57,9 @@ func Serve() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	err := daemon.Run(ctx, daemon.Options{Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: hook()})
+	err := daemon.Run(ctx, daemon.Options{
+		Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: hook(), ResolvConf: filepath.Join(root, resolvConf),
+	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "taproomd:", err)
 		stop()
@@ -65,6 +67,12 @@ func Serve() {
 	}
 	os.Exit(0)
 }
+
+// resolvConf is where a daemon's tests write which resolvers its host has, below the root. The machine's own are not asked.
+const resolvConf = "etc/resolv.conf"
+
+// ResolvConf is the file that says which resolvers the daemon's host has; there is none at first.
+func (d *Daemon) ResolvConf() string { return filepath.Join(d.Root, resolvConf) }
 
 // hook counts the calls into host/, writes them down and ends the process at the one that was asked for.
 func hook() func(string) {
