@@ -2,6 +2,7 @@ package arp
 
 import (
 	"net/netip"
+	"slices"
 
 	"taproom/internal/network/lease"
 	"taproom/internal/network/packet"
@@ -30,24 +31,26 @@ const (
 )
 
 // Prober knows which of the addresses to come are in use. Times are seconds of lease.Clock. It is not safe for concurrent
-// use.
+// use. A thousand networks have one each, so it is small until somebody answers.
 type Prober struct {
 	from   packet.MAC
-	wanted []netip.Addr
-	states map[netip.Addr]*state // of wanted
+	wanted []candidate
 	held   map[netip.Addr]holder
 	claims map[packet.MAC]int // how many of held a card has
 	second int64              // in which sent counts
 	sent   int
 }
 
-// state is an address that is wanted.
-type state struct {
-	sent    int   // probes of this round
+// candidate is an address that is wanted.
+type candidate struct {
 	next    int64 // when something is to be done
-	valid   int64 // how long the next result counts
+	a       [4]byte
+	valid   int16 // how many seconds the next result counts
+	sent    uint8 // probes of this round
 	checked bool
 }
+
+func (c *candidate) addr() netip.Addr { return netip.AddrFrom4(c.a) }
 
 type holder struct {
 	mac   packet.MAC
@@ -55,39 +58,53 @@ type holder struct {
 }
 
 // NewProber returns one that probes from the bridge's address.
-func NewProber(from packet.MAC) *Prober {
-	return &Prober{from: from, states: map[netip.Addr]*state{}, held: map[netip.Addr]holder{}, claims: map[packet.MAC]int{}}
+func NewProber(from packet.MAC) *Prober { return &Prober{from: from} }
+
+// find returns what is known of an address that is wanted, or nil.
+func (p *Prober) find(a netip.Addr) *candidate {
+	if !a.Is4() {
+		return nil
+	}
+	i := slices.IndexFunc(p.wanted, func(c candidate) bool { return c.a == a.As4() })
+	if i < 0 {
+		return nil
+	}
+	return &p.wanted[i]
+}
+
+// Wants reports whether those are the candidates that Want was told last, if it took all of them.
+func (p *Prober) Wants(candidates []netip.Addr) bool {
+	return slices.EqualFunc(p.wanted, candidates, func(c candidate, a netip.Addr) bool { return c.addr() == a })
 }
 
 // Want tells which addresses are to be given next, the likeliest first; from the 65th on they are not probed. What is
 // known of others is forgotten, except who blocks them.
 func (p *Prober) Want(candidates []netip.Addr, now int64) {
 	p.tidy(now)
-	wanted := make([]netip.Addr, 0, min(len(candidates), maxWanted))
-	states := make(map[netip.Addr]*state, cap(wanted))
+	wanted := make([]candidate, 0, min(len(candidates), maxWanted))
 	for _, a := range candidates {
 		if len(wanted) == maxWanted {
 			break
 		}
-		if !a.Is4() || a.IsUnspecified() || states[a] != nil {
+		if !a.Is4() || a.IsUnspecified() || slices.ContainsFunc(wanted, func(c candidate) bool { return c.a == a.As4() }) {
 			continue
 		}
-		s := p.states[a]
-		if s == nil {
-			s = &state{next: now, valid: firstValid}
+		c := candidate{a: a.As4(), next: now, valid: firstValid}
+		if known := p.find(a); known != nil {
+			c = *known
 		}
-		states[a] = s
-		wanted = append(wanted, a)
+		wanted = append(wanted, c)
 	}
-	p.wanted, p.states = wanted, states
+	p.wanted = wanted
 }
 
 // Next returns when Due has something to do; lease.Never for nothing.
 func (p *Prober) Next() int64 {
 	next := int64(lease.Never)
-	for _, a := range p.wanted {
-		n := p.states[a].next
-		if h, ok := p.held[a]; ok {
+	for i := range p.wanted {
+		c := &p.wanted[i]
+		n := c.next
+		if h, ok := p.held[c.addr()]; ok {
 			n = max(n, h.until)
 		}
 		next = min(next, n)
@@ -102,22 +119,22 @@ func (p *Prober) Due(now int64) [][]byte {
 		p.second, p.sent = now, 0
 	}
 	var frames [][]byte
-	for _, a := range p.wanted {
-		s := p.states[a]
-		if _, blocked := p.held[a]; blocked || s.next > now {
+	for i := range p.wanted {
+		c := &p.wanted[i]
+		if _, blocked := p.held[c.addr()]; blocked || c.next > now {
 			continue
 		}
 		switch {
-		case s.sent == probes: // nobody has answered
-			s.checked, s.sent = true, 0
-			s.next, s.valid = now+s.valid, min(2*s.valid, longestValid)
+		case c.sent == probes: // nobody has answered
+			c.checked, c.sent = true, 0
+			c.next, c.valid = now+int64(c.valid), min(2*c.valid, longestValid)
 		case p.sent == maxPerSecond:
-			s.next = now + 1
+			c.next = now + 1
 		default:
 			p.sent++
-			s.sent++
-			s.next = now + probeWait
-			frames = append(frames, p.probe(a))
+			c.sent++
+			c.next = now + probeWait
+			frames = append(frames, p.probe(c.addr()))
 		}
 	}
 	return frames
@@ -137,7 +154,8 @@ func (p *Prober) Heard(a *packet.ARP, now int64) {
 	}
 	p.tidy(now)
 	h, known := p.held[a.Sender]
-	if !known && p.states[a.Sender] == nil {
+	c := p.find(a.Sender)
+	if !known && c == nil {
 		return
 	}
 	if h.mac != a.SenderMAC {
@@ -147,11 +165,14 @@ func (p *Prober) Heard(a *packet.ARP, now int64) {
 		if known {
 			p.release(h.mac)
 		}
+		if p.held == nil {
+			p.held, p.claims = map[netip.Addr]holder{}, map[packet.MAC]int{}
+		}
 		p.claims[a.SenderMAC]++
 	}
 	p.held[a.Sender] = holder{mac: a.SenderMAC, until: now + blockSeconds}
-	if s := p.states[a.Sender]; s != nil { // afterwards everything begins anew
-		*s = state{next: now, valid: firstValid}
+	if c != nil { // afterwards everything begins anew
+		*c = candidate{a: c.a, next: now, valid: firstValid}
 	}
 }
 
@@ -169,9 +190,9 @@ func (p *Prober) Holder(a netip.Addr, now int64) (packet.MAC, bool) {
 
 // Checked reports whether an address was probed lately and nobody answered.
 func (p *Prober) Checked(a netip.Addr, now int64) bool {
-	s := p.states[a]
+	c := p.find(a)
 	_, held := p.Holder(a, now)
-	return s != nil && s.checked && !held
+	return c != nil && c.checked && !held
 }
 
 // tidy ends what has run out.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +17,17 @@ type link struct {
 	file *os.File
 	raw  syscall.RawConn
 	hook Hook
-	buf  [2048]byte
-	oob  [128]byte
+	pool *sync.Pool // of *room, of all links
+	room *room      // from the first frame of a batch until there is none left; nil while it waits
 }
+
+// room is what a frame is received into. A thousand networks mostly wait, and need none then.
+type room struct {
+	buf [2048]byte
+	oob [128]byte
+}
+
+func newRooms() *sync.Pool { return &sync.Pool{New: func() any { return new(room) }} }
 
 // frame is what was received. data is valid until the next receive.
 type frame struct {
@@ -29,12 +38,12 @@ type frame struct {
 
 var errNotPacket = errors.New("not a packet socket")
 
-func newLink(f *os.File) (*link, error) {
+func newLink(f *os.File, pool *sync.Pool) (*link, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	l := &link{file: f, raw: raw}
+	l := &link{file: f, raw: raw, pool: pool}
 	_, _, err = l.bound()
 	return l, err
 }
@@ -68,15 +77,20 @@ func (l *link) receive(wait bool) (frame, error) {
 }
 
 func (l *link) recvmsg(fd int) (frame, error) {
-	n, oobn, _, from, err := unix.Recvmsg(fd, l.buf[:], l.oob[:], 0)
+	if l.room == nil {
+		l.room = l.pool.Get().(*room)
+	}
+	n, oobn, _, from, err := unix.Recvmsg(fd, l.room.buf[:], l.room.oob[:], 0)
 	if err != nil {
+		l.pool.Put(l.room)
+		l.room = nil
 		return frame{}, err
 	}
-	f := frame{data: l.buf[:n]}
+	f := frame{data: l.room.buf[:n]}
 	if ll, ok := from.(*unix.SockaddrLinklayer); ok {
 		f.toUs = ll.Pkttype == unix.PACKET_HOST || ll.Pkttype == unix.PACKET_BROADCAST || ll.Pkttype == unix.PACKET_MULTICAST
 	}
-	f.parseAux(l.oob[:oobn])
+	f.parseAux(l.room.oob[:oobn])
 	return f, nil
 }
 

@@ -2,7 +2,6 @@ package vnetd
 
 import (
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 
 	"taproom/internal/network/arp"
@@ -21,7 +20,6 @@ type services struct {
 	v6     *dhcp6.Server
 	router *ra.Router
 	prober *arp.Prober
-	probed []netip.Addr
 	began  int64         // what ended before is no news
 	idle   []lease.Lease // of what is not served now, for when it is again
 }
@@ -132,8 +130,7 @@ func (s *services) ahead(own packet.MAC, now int64) {
 		s.prober = arp.NewProber(own)
 	}
 	s.v4.Avoid(s.prober.Blocked)
-	if next := s.v4.Upcoming(); !slices.Equal(next, s.probed) {
-		s.probed = next
+	if next := s.v4.Upcoming(); !s.prober.Wants(next) {
 		s.prober.Want(next, now)
 	}
 }

@@ -35,6 +35,7 @@ type networks struct {
 	noLimit bool
 	disk    chan struct{}
 	names   *dns.Shared
+	rooms   *sync.Pool // that links receive into
 	// transfers bounds those of TFTP.
 	transfers *tftp.Limit
 
@@ -46,7 +47,7 @@ type networks struct {
 func newNetworks(ctx context.Context, clock lease.Clock, report func(helper.Event)) *networks {
 	return &networks{
 		ctx: ctx, clock: clock, report: report, disk: make(chan struct{}, diskWaiters), names: dns.NewShared(dns.Options{Clock: clock}), transfers: tftp.NewLimit(maxTransfers),
-		byID: map[spec.UUID]*network{},
+		rooms: newRooms(), byID: map[spec.UUID]*network{},
 	}
 }
 
