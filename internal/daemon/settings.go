@@ -113,7 +113,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the DHCP helper.
+// ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the network helper.
 const ownUsers = 2
 
 // defaultGroup is libvirt's; a host that has no such group has nobody in it.
