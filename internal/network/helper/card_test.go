@@ -17,7 +17,7 @@ import (
 )
 
 // again is how long a card waits for an answer before it asks again.
-const again = 2 * time.Second
+const again = 3 * time.Second
 
 // wire is a guest's NIC without its kernel: a test is any number of cards on it.
 type wire struct {
@@ -85,12 +85,14 @@ func (w *wire) lost() bool {
 	}
 }
 
-// exchange sends a frame until a frame comes that read accepts, and returns true; or until the helper has ended without
+// exchange sends a frame, if there is one, until a frame comes that read accepts, and returns true; or until the helper has ended without
 // such an answer, and returns false.
 func (w *wire) exchange(frame []byte, read func([]byte) bool) bool {
 	w.s.t.Helper()
 	for {
-		w.send(frame)
+		if frame != nil {
+			w.send(frame)
+		}
 		for retry := time.Now().Add(again); time.Now().Before(retry); {
 			ended := w.lost() // what it had sent before is there by now
 			for f := w.receive(time.Now().Add(10 * time.Millisecond)); f != nil; f = w.receive(time.Now().Add(time.Millisecond)) {

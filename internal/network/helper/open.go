@@ -181,6 +181,7 @@ func (o HelperOptions) start(ctx context.Context) (*Helper, error) {
 		// and keeps it small.
 		Env:    []string{"GOTRACEBACK=single", "GOMAXPROCS=2", "GOGC=30"},
 		Stderr: log, Files: []*os.File{listener}, Cgroup: o.Cgroup,
+		NetNS: true, // where the resolvers are that it asks
 	})
 	if err != nil {
 		return nil, err
