@@ -187,6 +187,7 @@ func (v *vnetSide) restart(ctx context.Context) (first, last float64, err error)
 	if err != nil {
 		return 0, 0, err
 	}
+	h.Inherit(old)
 	v.h = h
 	for i, p := range v.places {
 		if err := h.Set(ctx, p.network, p.index); err != nil {

@@ -40,6 +40,7 @@ type Helper struct {
 	wait    func(context.Context) error // for the process to end
 	adopted bool
 	former  *former // the process before this one, while it serves something; nil and none are the same
+	kept    kept
 
 	events  chan Event
 	compact chan spec.UUID
@@ -71,6 +72,7 @@ func (h *Helper) Close() error {
 	h.cancel()
 	h.wire.close()
 	h.group.Wait()
+	h.kept.close()
 	return errors.Join(h.process.Close(), h.former.close())
 }
 
@@ -164,6 +166,7 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
 	if err != nil {
 		return err
 	}
+	taken = h.kept.add(n.UUID, r.Has, taken)
 	defer func() { err = errors.Join(err, closeFiles(slices.Collect(maps.Values(taken)))) }()
 	keep, names, files, err := openAll(append([]descriptor{leases}, want...), r.Has, taken)
 	if err != nil {
@@ -173,6 +176,7 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
 	if _, err = h.wire.call(ctx, Request{Op: OpSet, Network: n.UUID, Keep: keep, New: names}, append([]*os.File{config}, files...)...); err != nil {
 		return err
 	}
+	h.kept.set(n.UUID, keep, names, files)
 	return h.former.finish(ctx)
 }
 
@@ -210,6 +214,7 @@ func (h *Helper) openLeases(id spec.UUID) (*os.File, error) {
 // them.
 func (h *Helper) Remove(ctx context.Context, id spec.UUID) error {
 	_, err := h.wire.call(ctx, Request{Op: OpRemove, Network: id})
+	h.kept.drop(id)
 	return errors.Join(err, h.former.remove(ctx, id))
 }
 

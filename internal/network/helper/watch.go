@@ -23,6 +23,9 @@ func (h *Helper) begin(ctx context.Context, err error) (*Helper, error) {
 	}
 	h.group.Go(func() { h.watch(own) })
 	h.group.Go(func() { h.tidy(own) })
+	if h.adopted {
+		h.group.Go(func() { h.borrow(own) })
+	}
 	return h, nil
 }
 

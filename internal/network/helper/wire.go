@@ -35,6 +35,7 @@ const (
 	OpSet       Op = "set"       // serve a network, in place of what was served for it
 	OpRemove    Op = "remove"    // stop serving one; absent is success
 	OpTake      Op = "take"      // the same without a word to guests, and give its descriptors back; absent is success
+	OpLend      Op = "lend"      // give a duplicate of its packet socket; absent is success
 	OpList      Op = "list"      // what is served, in pages
 	OpLeases    Op = "leases"    // live leases of one network, in pages
 	OpStats     Op = "stats"     // counters of one network
@@ -64,7 +65,7 @@ type Response struct {
 	ID       uint64         `json:"id,omitempty"`
 	Error    string         `json:"error,omitempty"`
 	Hello    *Hello         `json:"hello,omitempty"`
-	Has      []string       `json:"has,omitempty"` // for take, the descriptors that come with the message
+	Has      []string       `json:"has,omitempty"` // for take and lend, the descriptors that come with the message
 	Networks []Observed     `json:"networks,omitempty"`
 	Leases   []lease.Record `json:"leases,omitempty"`
 	More     bool           `json:"more,omitempty"` // there is another page

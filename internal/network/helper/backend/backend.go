@@ -105,6 +105,7 @@ func (b *Backend) replace(ctx context.Context) bool {
 		b.patience.began(time.Now())
 		b.mu.Lock()
 		old := b.helper
+		h.Inherit(old)
 		b.helper = h
 		b.mu.Unlock()
 		_ = old.Close() // gives back what is left of a process that has ended

@@ -104,10 +104,14 @@ func (c *conn) read() {
 			return // not our protocol
 		}
 		var a answer
-		if q.Op == helper.OpTake {
+		switch q.Op {
+		case helper.OpTake:
 			closeAll(files)
 			a.Has, a.files, err = c.server.networks.take(q.Network)
-		} else {
+		case helper.OpLend:
+			closeAll(files)
+			a.Has, a.files, err = c.server.networks.lend(q.Network)
+		default:
 			a.Response, err = c.answer(q, files)
 		}
 		a.ID = q.ID
