@@ -198,6 +198,14 @@ func (c card) join4(from netip.Addr) netip.Addr {
 	return got4(c.ask4(dhcpv4.MessageTypeRequest, wish(a), server(from)))
 }
 
+// named gets an address for a client that says its name.
+func (c card) named(name string) netip.Addr {
+	c.w.s.t.Helper()
+	own := dhcpv4.WithOption(dhcpv4.OptHostName(name))
+	a, _ := netip.AddrFromSlice(c.ask4(dhcpv4.MessageTypeDiscover, own).YourIPAddr.To4())
+	return got4(c.ask4(dhcpv4.MessageTypeRequest, wish(a), server(gateway4), own))
+}
+
 // renew4 extends a lease; the zero address when the helper ended first, or said no.
 func (c card) renew4(a netip.Addr) netip.Addr {
 	c.w.s.t.Helper()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	tdns "taproom/internal/network/dns"
 )
 
 // dial opens a socket of the guest.
@@ -150,4 +152,16 @@ func a(q *dns.Msg, ip string) *dns.Msg {
 	m := new(dns.Msg).SetReply(q)
 	m.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 60}, A: net.ParseIP(ip)}}
 	return m
+}
+
+// cname is another name.
+func cname(alias, target string) tdns.CNAME { return tdns.CNAME{Alias: alias, Target: target} }
+
+// reverse is the name under which an address has its name.
+func reverse(ip string) string {
+	name, err := dns.ReverseAddr(ip)
+	if err != nil {
+		panic(err)
+	}
+	return name
 }

@@ -201,7 +201,7 @@ func (s *site) machine(bridge, mac, first string) *guest {
 	hosttest.Veth(s.host, port, g.ns, "eth0")
 	s.host.Run("ip", "link", "set", "dev", port, "master", bridge)
 	g.ns.Shell("ip link set dev eth0 down; ip link set dev eth0 address " + mac + " up") // the link-local address follows
-	fifo := filepath.Join(g.dir, "said")
+	fifo := g.fifo()
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -227,6 +227,9 @@ esac
 echo "$1 $ip" >`+fifo)
 	return g
 }
+
+// fifo is what the client's script writes to.
+func (g *guest) fifo() string { return filepath.Join(g.dir, "said") }
 
 func (g *guest) write(name, script string) {
 	g.s.t.Helper()
