@@ -18,6 +18,8 @@ const (
 	eventQueue = 1024
 	// page is how many networks one message lists: with the longest names they stay below helper.MaxMessage.
 	page = 100
+	// maxLookups is how many names are looked up for one peer at a time. Each may wait for a server that never answers.
+	maxLookups = 16
 )
 
 // conn is one connection: a goroutine reads requests, another writes responses and events.
@@ -29,6 +31,9 @@ type conn struct {
 	missed chan struct{}
 	gone   chan struct{}
 	once   sync.Once
+
+	asking  chan struct{} // has room for the lookups that may be under way
+	lookups sync.WaitGroup
 }
 
 // answer is a response with what goes with it.
@@ -88,6 +93,7 @@ func (c *conn) write() {
 }
 
 func (c *conn) read() {
+	defer c.lookups.Wait()
 	defer c.end()
 	buf := make([]byte, helper.MaxMessage+1)
 	for {
@@ -105,6 +111,12 @@ func (c *conn) read() {
 		}
 		var a answer
 		switch q.Op {
+		case helper.OpLookup:
+			closeAll(files)
+			if c.lookUp(q) {
+				continue
+			}
+			err = fmt.Errorf("%d names are being looked up; try again", maxLookups)
 		case helper.OpTake:
 			closeAll(files)
 			a.Has, a.files, err = c.server.networks.take(q.Network)
@@ -114,17 +126,41 @@ func (c *conn) read() {
 		default:
 			a.Response, err = c.answer(q, files)
 		}
-		a.ID = q.ID
-		if err != nil {
-			a.Response = helper.Response{ID: q.ID, Error: err.Error()}
-		}
-		select {
-		case c.out <- a:
-		case <-c.gone:
-			closeAll(a.files)
+		c.reply(q, a, err)
+	}
+}
+
+// reply sends the answer to a request, or why there is none.
+func (c *conn) reply(q helper.Request, a answer, err error) {
+	a.ID = q.ID
+	if err != nil {
+		a.Response = helper.Response{ID: q.ID, Error: err.Error()}
+	}
+	select {
+	case c.out <- a:
+	case <-c.gone:
+		closeAll(a.files)
+	}
+}
+
+// lookUp answers about a name when it is known, while other requests are answered. It reports whether there was room.
+func (c *conn) lookUp(q helper.Request) bool {
+	select {
+	case c.asking <- struct{}{}:
+	default:
+		return false
+	}
+	c.lookups.Go(func() {
+		defer func() { <-c.asking }()
+		n := c.server.networks.get(q.Network)
+		if n == nil {
+			c.reply(q, answer{}, fmt.Errorf("%s %s: %w", q.Op, q.Network, errUnknown))
 			return
 		}
-	}
+		found, err := n.lookup(c.server.ctx, q.Name, q.Type)
+		c.reply(q, answer{Response: helper.Response{Answer: &found}}, err)
+	})
+	return true
 }
 
 // answer does what is asked. It owns the files.
@@ -167,9 +203,6 @@ func (c *conn) answer(q helper.Request, files []*os.File) (helper.Response, erro
 	case helper.OpStats:
 		s := n.statistics()
 		return helper.Response{Stats: &s}, nil
-	case helper.OpLookup:
-		a, err := n.lookup(c.server.ctx, q.Name, q.Type)
-		return helper.Response{Answer: &a}, err
 	case helper.OpCommit:
 		return helper.Response{}, n.commit()
 	}

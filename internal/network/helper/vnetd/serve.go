@@ -93,7 +93,7 @@ func (s *server) admit(c net.Conn) *conn {
 	}
 	n := &conn{
 		server: s, socket: c, out: make(chan answer), gone: make(chan struct{}),
-		events: make(chan helper.Event, eventQueue), missed: make(chan struct{}, 1),
+		events: make(chan helper.Event, eventQueue), missed: make(chan struct{}, 1), asking: make(chan struct{}, maxLookups),
 	}
 	s.conns[n] = false
 	return n

@@ -93,6 +93,7 @@ func TestRequestsThatCannotBeMetAreAnsweredWithTheReason(t *testing.T) {
 		{`{"id":1,"op":"hello"}`, nil, fmt.Sprintf(`{"id":1,"hello":{"version":2,"build":"b","pid":%d,"landlock":"enforced","seccomp":"enforced"}}`, os.Getpid())},
 		{`{"id":2,"op":"list"}`, nil, `{"id":2}`},
 		{`{"id":3,"op":"remove"}`, nil, `{"id":3}`},
+		{`{"id":8,"op":"lookup","name":"a"}`, nil, `{"id":8,"error":"lookup ` + unknown + `"}`},
 		{`{"id":4,"op":"leases"}`, nil, `{"id":4,"error":"leases ` + unknown + `"}`},
 		{`{"id":5,"op":"compact"}`, []*os.File{null}, `{"id":5,"error":"compact ` + unknown + `"}`},
 		{`{"id":6,"op":"set"}`, []*os.File{null, null}, `{"id":6,"error":"set a network: 2 descriptors came with it, not 1"}`},
