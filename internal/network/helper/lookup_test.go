@@ -13,7 +13,7 @@ func TestALookupThatWaitsForADeadServerHoldsUpNothing(t *testing.T) {
 	n := dual()
 	n.DNS.NoResolv, n.DNS.LocalOnly = false, false
 	index := s.serveDual(n)
-	s.host.Shell("ip link add dead type dummy; ip addr add 192.0.2.1/24 dev dead; ip link set dead up") // nobody answers there
+	s.host.Shell("ip link add dead type bridge; ip addr add 192.0.2.1/24 dev dead; ip link set dead up") // nobody answers there
 	s.host.Keep("link dead")
 	if err := s.h.SetResolvers(s.ctx, []netip.AddrPort{netip.MustParseAddrPort("192.0.2.53:53")}); err != nil {
 		t.Fatal(err)
