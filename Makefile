@@ -63,11 +63,13 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench start
 	bin/taproom bench api
+	bin/taproom bench addresses
 
-bench-peers: build ## the same by turns with the distribution's libvirtd, fetched beside, not installed
+bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed
 	tools/peers.sh build/peers
 	bin/taproom bench start --peers build/peers
 	bin/taproom bench api --peers build/peers
+	bin/taproom bench addresses --peers build/peers
 
 BASE ?= HEAD
 bench-ab: build ## this tree by turns with revision BASE, and whether they differ
@@ -77,6 +79,7 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 	CGO_ENABLED=0 go build -C build/ab/src -trimpath -o $(CURDIR)/build/ab/bin/ $(HOST_CMDS:%=./cmd/%)
 	bin/taproom bench start --base build/ab/bin
 	bin/taproom bench api --base build/ab/bin
+	bin/taproom bench addresses --base build/ab/bin
 
 clean: ## remove what was built here
 	rm -rf bin build

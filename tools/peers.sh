@@ -2,11 +2,11 @@
 # tools/peers.sh DEST
 #
 # Unpacks what taproom is measured against below DEST, as tools/unpack.sh says: the distribution's libvirtd with its QEMU
-# driver. `taproom bench NAME --peers DEST` runs it in namespaces of its own. PEERS_RELEASE=backports takes the newer one.
+# driver, and dnsmasq. `taproom bench NAME --peers DEST` runs them in namespaces of their own. PEERS_RELEASE=backports takes the newer one.
 set -eu
 
 if [ $# -ne 1 ]; then
 	echo "usage: $0 DEST" >&2
 	exit 2
 fi
-exec "$(dirname "$0")/unpack.sh" "${PEERS_RELEASE:-stable}" "$1" libvirt0 libvirt-daemon libvirt-daemon-driver-qemu
+exec "$(dirname "$0")/unpack.sh" "${PEERS_RELEASE:-stable}" "$1" libvirt0 libvirt-daemon libvirt-daemon-driver-qemu dnsmasq-base

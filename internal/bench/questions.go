@@ -35,18 +35,27 @@ type asker struct {
 
 func newAsker(l *lan, to netip.AddrPort) (a *asker, err error) {
 	err = l.guests.do(func() error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		a = &asker{fd: fd}
-		wait := unix.NsecToTimeval(int64(answerWithin))
-		return errors.Join(
-			unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
-			unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}),
-		)
+		a, err = dialAsker(to)
+		return err
 	})
 	return a, err
+}
+
+// dialAsker opens one in the namespace of the thread.
+func dialAsker(to netip.AddrPort) (*asker, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	a := &asker{fd: fd}
+	wait := unix.NsecToTimeval(int64(answerWithin))
+	if err := errors.Join(
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
+		unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}),
+	); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s: %w", to, err), a.close())
+	}
+	return a, nil
 }
 
 func (a *asker) close() error { return unix.Close(a.fd) }
