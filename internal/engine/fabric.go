@@ -61,7 +61,7 @@ func (e *Engine) closeFabric() {
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, DHCP: e.helper}
+	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, Services: e.helper}
 }
 
 // converge makes what the scope names on the host be as want says. The taps it made are in the Env; when it fails they
@@ -92,7 +92,7 @@ func stageOf(s state.Step) string {
 	switch s.(type) {
 	case state.ChangeElements:
 		return "firewall"
-	case state.SetDHCP:
+	case state.SetService:
 		return "dhcp server"
 	}
 	return "links"

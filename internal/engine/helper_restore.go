@@ -56,7 +56,7 @@ func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, slots chan s
 	}
 	slots <- struct{}{}
 	defer func() { <-slots }()
-	for id, service := range want.DHCP {
+	for id, service := range want.Services {
 		l, err := e.k.LinkByName(service.Bridge)
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ type helperService struct {
 	beside    sync.WaitGroup
 }
 
-var _ state.DHCPBackend = (*helperService)(nil)
+var _ state.ServiceBackend = (*helperService)(nil)
 
 // open returns the helper, and starts one when there is none.
 func (s *helperService) open(ctx context.Context) (*backend.Backend, error) {
@@ -186,7 +186,7 @@ func (s *helperService) twice(ctx context.Context, when *moment, again func(erro
 	return err
 }
 
-// Observe implements state.DHCPBackend.
+// Observe implements state.ServiceBackend.
 func (s *helperService) Observe(ctx context.Context) (map[string]state.Service, error) {
 	b, err := s.present(ctx)
 	if err != nil || b == nil {
@@ -200,7 +200,7 @@ func (s *helperService) Observe(ctx context.Context) (map[string]state.Service, 
 	return m, err
 }
 
-// Set implements state.DHCPBackend.
+// Set implements state.ServiceBackend.
 func (s *helperService) Set(ctx context.Context, network string, sv state.Service, index int) error {
 	b, err := s.open(ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *helperService) Set(ctx context.Context, network string, sv state.Servic
 	return s.change(ctx, func() error { return b.Set(ctx, network, sv, index) })
 }
 
-// Remove implements state.DHCPBackend.
+// Remove implements state.ServiceBackend.
 func (s *helperService) Remove(ctx context.Context, network string) error {
 	b, err := s.present(ctx)
 	if err != nil || b == nil {

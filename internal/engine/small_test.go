@@ -80,7 +80,7 @@ func TestABlockDeviceIsKnownByItsAlias(t *testing.T) {
 func TestSettingsOfLinksAreNotWrittenDownAndStagesAreTold(t *testing.T) {
 	t.Parallel()
 	for want, step := range map[string]state.Step{
-		"firewall": state.ChangeElements{}, "dhcp server": state.SetDHCP{}, "links": state.AddBridge{},
+		"firewall": state.ChangeElements{}, "dhcp server": state.SetService{}, "links": state.AddBridge{},
 	} {
 		if got := stageOf(step); got != want {
 			t.Errorf("%T is of stage %q, want %q", step, got, want)

@@ -215,8 +215,8 @@ func without(s, part state.State) state.State {
 	for el := range part.Elements {
 		delete(out.Elements, el)
 	}
-	for id := range part.DHCP {
-		delete(out.DHCP, id)
+	for id := range part.Services {
+		delete(out.Services, id)
 	}
 	return out
 }

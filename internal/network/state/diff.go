@@ -12,8 +12,8 @@ import (
 // and how the firewall writes its commands. Where a name is somebody else's the error is an ErrForeign, and there is no
 // plan.
 //
-// The order: what goes is taken out of DHCP, then of the firewall, then removed; what comes is made, then let through the
-// firewall, then gets its ports and last DHCP. When nothing is removed that a rule names, all changes of the firewall are
+// The order: what goes is no longer served, then of the firewall, then removed; what comes is made, then let through the
+// firewall, then gets its ports and is served last. When nothing is removed that a rule names, all changes of the firewall are
 // one transaction.
 func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	d := differ{env: e, old: observed, want: desired, made: map[string]bool{}, gone: map[string]bool{}}
@@ -26,8 +26,8 @@ func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	if len(d.gone) > 0 {
 		early, del = del, nil
 	}
-	return slices.Concat(d.dhcpRemovals(), d.change(nil, early), d.linkRemovals, d.bridges(), d.sysctls(),
-		d.change(add, del), d.ports(), d.dhcp()), nil
+	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.linkRemovals, d.bridges(), d.sysctls(),
+		d.change(add, del), d.ports(), d.services()), nil
 }
 
 type differ struct {
@@ -154,33 +154,33 @@ func (d *differ) sysctls() Plan {
 	return p
 }
 
-func (d *differ) dhcpRemovals() Plan {
+func (d *differ) serviceRemovals() Plan {
 	var p Plan
-	if d.env.DHCP == nil || d.old.Partial {
+	if d.env.Services == nil || d.old.Partial {
 		return nil
 	}
-	for _, network := range sortedKeys(d.old.DHCP) {
-		if _, ok := d.want.DHCP[network]; !ok {
-			p = append(p, RemoveDHCP{Network: network, Bridge: d.old.DHCP[network].Bridge})
+	for _, network := range sortedKeys(d.old.Services) {
+		if _, ok := d.want.Services[network]; !ok {
+			p = append(p, RemoveService{Network: network, Bridge: d.old.Services[network].Bridge})
 		}
 	}
 	return p
 }
 
 // dhcp serves what is not served as it should be, also where the bridge is another one than the socket is bound to.
-func (d *differ) dhcp() Plan {
+func (d *differ) services() Plan {
 	var p Plan
-	if d.env.DHCP == nil {
+	if d.env.Services == nil {
 		return nil
 	}
-	for _, network := range sortedKeys(d.want.DHCP) {
-		want := d.want.DHCP[network]
-		have, ok := d.old.DHCP[network]
+	for _, network := range sortedKeys(d.want.Services) {
+		want := d.want.Services[network]
+		have, ok := d.old.Services[network]
 		index := d.old.Index[want.Bridge]
 		if ok && have.Bridge == want.Bridge && have.Fingerprint == want.Fingerprint && !d.made[want.Bridge] && (index == 0 || have.Index == index) {
 			continue
 		}
-		p = append(p, SetDHCP{Network: network, Link: d.current(want.Bridge), Service: want})
+		p = append(p, SetService{Network: network, Link: d.current(want.Bridge), Service: want})
 	}
 	return p
 }

@@ -31,7 +31,7 @@ type stateJSON struct {
 	Ports    map[string]Port
 	Sysctls  map[string]string
 	Elements []string
-	DHCP     map[string]Service
+	Services map[string]Service
 	Index    map[string]int
 	Foreign  map[string]string
 	All      bool
@@ -48,7 +48,7 @@ func readState(t *testing.T, b []byte) Observed {
 	if err := d.Decode(&j); err != nil {
 		t.Fatal(err)
 	}
-	s := State{Bridges: j.Bridges, Ports: j.Ports, Sysctls: j.Sysctls, Elements: map[Element]bool{}, DHCP: j.DHCP}
+	s := State{Bridges: j.Bridges, Ports: j.Ports, Sysctls: j.Sysctls, Elements: map[Element]bool{}, Services: j.Services}
 	for _, e := range j.Elements {
 		set, key, _ := strings.Cut(e, " ")
 		s.Elements[Element{set, key}] = true
@@ -69,7 +69,7 @@ func TestDiff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &Env{Group: testGroup, Firewall: &fakeFirewall{}, DHCP: &fakeDHCP{}}
+			e := &Env{Group: testGroup, Firewall: &fakeFirewall{}, Services: &fakeServices{}}
 			p, err := Diff(e, readState(t, a.Files[0].Data), readState(t, a.Files[1].Data).State)
 			got := p.String()
 			if err != nil {
@@ -177,14 +177,14 @@ func (f *fakeFirewall) Render(add, del []Element) []string {
 	return []string{line}
 }
 
-// fakeDHCP is a DHCPBackend in memory.
-type fakeDHCP struct {
+// fakeServices is a ServiceBackend in memory.
+type fakeServices struct {
 	served map[string]Service
 }
 
-var _ DHCPBackend = (*fakeDHCP)(nil)
+var _ ServiceBackend = (*fakeServices)(nil)
 
-func (f *fakeDHCP) Observe(context.Context) (map[string]Service, error) {
+func (f *fakeServices) Observe(context.Context) (map[string]Service, error) {
 	out := map[string]Service{}
 	for n, s := range f.served {
 		out[n] = s
@@ -192,7 +192,7 @@ func (f *fakeDHCP) Observe(context.Context) (map[string]Service, error) {
 	return out, nil
 }
 
-func (f *fakeDHCP) Set(_ context.Context, network string, s Service, index int) error {
+func (f *fakeServices) Set(_ context.Context, network string, s Service, index int) error {
 	if f.served == nil {
 		f.served = map[string]Service{}
 	}
@@ -200,7 +200,7 @@ func (f *fakeDHCP) Set(_ context.Context, network string, s Service, index int) 
 	return nil
 }
 
-func (f *fakeDHCP) Remove(_ context.Context, network string) error {
+func (f *fakeServices) Remove(_ context.Context, network string) error {
 	delete(f.served, network)
 	return nil
 }

@@ -14,7 +14,7 @@ type Env struct {
 	Kernel   *host.Kernel
 	Group    uint32          // our link group
 	Firewall FirewallBackend // nil: elements are neither observed nor planned
-	DHCP     DHCPBackend     // nil: services are neither observed nor planned
+	Services ServiceBackend  // nil: services are neither observed nor planned
 
 	// Timed, where it is not nil, is told how long each step took.
 	Timed func(s Step, began, ended time.Time)
@@ -56,8 +56,8 @@ type FirewallBackend interface {
 	Render(add, del []Element) []string
 }
 
-// DHCPBackend serves DHCP.
-type DHCPBackend interface {
+// ServiceBackend serves networks: addresses, names and files for their guests.
+type ServiceBackend interface {
 	// Observe returns what is being served, by the network's UUID.
 	Observe(ctx context.Context) (map[string]Service, error)
 	// Set serves a network on the link with an index, in place of what was served for it before.

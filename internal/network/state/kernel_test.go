@@ -20,7 +20,7 @@ import (
 
 // newEnv returns a namespace as a host, with firewall and DHCP in memory.
 func newEnv(ns *hosttest.NS) *Env {
-	return &Env{Kernel: ns.Kernel(), Group: testGroup, Firewall: &fakeFirewall{}, DHCP: &fakeDHCP{}}
+	return &Env{Kernel: ns.Kernel(), Group: testGroup, Firewall: &fakeFirewall{}, Services: &fakeServices{}}
 }
 
 var allVirbr = Scope{All: true, Pattern: func(n string) bool { return strings.HasPrefix(n, "virbr") || strings.HasPrefix(n, "vnet") }}
@@ -63,7 +63,7 @@ func config(n int) State {
 		Ports:    map[string]Port{},
 		Sysctls:  map[string]string{"net/ipv4/ip_forward": "1"},
 		Elements: map[Element]bool{{"bridges", name}: true, {"net24", fmt.Sprintf("%s . 10.0.%d.0", name, n)}: true},
-		DHCP:     map[string]Service{owner: {Bridge: name, Fingerprint: fmt.Sprint("f", n)}},
+		Services: map[string]Service{owner: {Bridge: name, Fingerprint: fmt.Sprint("f", n)}},
 	}
 	for i := range n {
 		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{
@@ -319,7 +319,7 @@ func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 	edited := both.Clone()
 	edited.Bridges["virbr2"] = Bridge{Owner: "net-2", MAC: "52:54:00:00:00:77", Addresses: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/31")}, NoIPv6: true, Up: true}
 	delete(edited.Bridges, "virbr3")
-	delete(edited.DHCP, "net-3")
+	delete(edited.Services, "net-3")
 	for _, n := range []string{"vnet30", "vnet31", "vnet32"} {
 		delete(edited.Ports, n)
 	}

@@ -19,7 +19,7 @@ type Scope struct {
 	Ports    []string
 	Sysctls  []string
 	Elements []Element
-	Networks []string // whose DHCP is looked at, by UUID
+	Networks []string // whose services are looked at, by UUID
 	// Pattern tells names that only our allocators make: a link with our group, such a name and no alias is ours and
 	// half-made. Names in Bridges and Ports count as such.
 	Pattern func(name string) bool
@@ -41,7 +41,7 @@ type Observed struct {
 func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
 		Bridges: map[string]Bridge{},
-		Ports:   map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, DHCP: map[string]Service{},
+		Ports:   map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, Services: map[string]Service{},
 	}}
 	look := o.named
 	if s.All {
@@ -236,16 +236,16 @@ func (o *Observed) firewall(ctx context.Context, e *Env, s Scope) error {
 }
 
 func (o *Observed) services(ctx context.Context, e *Env, s Scope) error {
-	if e.DHCP == nil || !s.All && len(s.Networks) == 0 {
+	if e.Services == nil || !s.All && len(s.Networks) == 0 {
 		return nil
 	}
-	all, err := e.DHCP.Observe(ctx)
+	all, err := e.Services.Observe(ctx)
 	if err != nil {
 		return err
 	}
 	for network, sv := range all {
 		if s.All || slices.Contains(s.Networks, network) {
-			o.State.DHCP[network] = sv
+			o.State.Services[network] = sv
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ type State struct {
 	Ports    map[string]Port    // by name
 	Sysctls  map[string]string  // by path below /proc/sys; only those that should have a value
 	Elements map[Element]bool   // of the firewall's sets; the value is always true
-	DHCP     map[string]Service // by the network's UUID
+	Services map[string]Service // by the network's UUID
 }
 
 // Bridge is a bridge of a network.
@@ -50,7 +50,7 @@ type Element struct {
 	Set, Key string
 }
 
-// Service is DHCP on a bridge.
+// Service is what is served on a bridge.
 type Service struct {
 	Bridge      string
 	Fingerprint string // tells two configurations apart
@@ -62,7 +62,7 @@ type Service struct {
 func (s State) Clone() State {
 	c := State{
 		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Sysctls: maps.Clone(s.Sysctls),
-		Elements: maps.Clone(s.Elements), DHCP: maps.Clone(s.DHCP),
+		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services),
 	}
 	for name, b := range c.Bridges {
 		b.Addresses, b.LinkLocal = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal)
@@ -78,7 +78,7 @@ func (s State) Merge(other State) State {
 	m.Ports = merge(m.Ports, o.Ports)
 	m.Sysctls = merge(m.Sysctls, o.Sysctls)
 	m.Elements = merge(m.Elements, o.Elements)
-	m.DHCP = merge(m.DHCP, o.DHCP)
+	m.Services = merge(m.Services, o.Services)
 	return m
 }
 
@@ -100,6 +100,6 @@ func (s State) Scope(others ...State) Scope {
 		Ports:    slices.Sorted(maps.Keys(s.Ports)),
 		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
 		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
-		Networks: slices.Sorted(maps.Keys(s.DHCP)),
+		Networks: slices.Sorted(maps.Keys(s.Services)),
 	}
 }

@@ -121,8 +121,8 @@ func (s ChangeElements) Apply(ctx context.Context, r *Run) error {
 	return r.Firewall.Apply(ctx, s.Add, s.Del)
 }
 
-// SetDHCP serves DHCP on a bridge.
-type SetDHCP struct {
+// SetService serves a network on its bridge.
+type SetService struct {
 	creates
 	Network string
 	Link    target
@@ -130,31 +130,33 @@ type SetDHCP struct {
 }
 
 // String implements Step.
-func (s SetDHCP) String() string {
-	return "# no command: serve DHCP for network " + s.Network + " on " + s.Link.Name + ": " + s.Service.Config
+func (s SetService) String() string {
+	return "# no command: serve network " + s.Network + " on " + s.Link.Name + ": " + s.Service.Config
 }
 
 // Apply implements Step.
-func (s SetDHCP) Apply(ctx context.Context, r *Run) error {
+func (s SetService) Apply(ctx context.Context, r *Run) error {
 	i, err := r.lookup(s.Link)
 	if err != nil {
 		return err
 	}
-	return r.DHCP.Set(ctx, s.Network, s.Service, i)
+	return r.Services.Set(ctx, s.Network, s.Service, i)
 }
 
-// RemoveDHCP stops serving a network.
-type RemoveDHCP struct {
+// RemoveService stops serving a network.
+type RemoveService struct {
 	Network, Bridge string
 }
 
 // Deletes implements Step.
-func (RemoveDHCP) Deletes() bool { return true }
+func (RemoveService) Deletes() bool { return true }
 
 // String implements Step.
-func (s RemoveDHCP) String() string {
-	return "# no command: stop serving DHCP for network " + s.Network + " on " + s.Bridge
+func (s RemoveService) String() string {
+	return "# no command: stop serving network " + s.Network + " on " + s.Bridge
 }
 
 // Apply implements Step.
-func (s RemoveDHCP) Apply(ctx context.Context, r *Run) error { return r.DHCP.Remove(ctx, s.Network) }
+func (s RemoveService) Apply(ctx context.Context, r *Run) error {
+	return r.Services.Remove(ctx, s.Network)
+}

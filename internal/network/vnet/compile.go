@@ -70,7 +70,7 @@ func Compile(n *spec.Network) (state.State, error) {
 		}
 	}
 	s.Bridges = map[string]state.Bridge{name: bridge}
-	s.DHCP, err = compileServices(n, mode)
+	s.Services, err = compileServices(n, mode)
 	return s, err
 }
 

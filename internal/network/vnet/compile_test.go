@@ -52,7 +52,7 @@ func TestCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := &state.Env{Group: 0x7461, Firewall: printer{}, DHCP: noDHCP{}}
+			env := &state.Env{Group: 0x7461, Firewall: printer{}, Services: noServices{}}
 			p, err := state.Diff(env, state.Observed{}, s)
 			if err != nil {
 				t.Fatal(err)
@@ -70,8 +70,8 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// noDHCP is there, so that its steps are planned.
-type noDHCP struct{ state.DHCPBackend }
+// noServices is there, so that its steps are planned.
+type noServices struct{ state.ServiceBackend }
 
 func parse(t *testing.T, xml string) *spec.Network {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"taproom/internal/spec"
 )
 
-// Backend is a state.DHCPBackend. Its methods may be called from several goroutines.
+// Backend is a state.ServiceBackend. Its methods may be called from several goroutines.
 type Backend struct {
 	options  helper.HelperOptions
 	events   chan helper.Event
@@ -28,7 +28,7 @@ type Backend struct {
 	helper *helper.Helper
 }
 
-var _ state.DHCPBackend = (*Backend)(nil)
+var _ state.ServiceBackend = (*Backend)(nil)
 
 // Open finds the running helper or starts one. Run must be called for it to be replaced when it ends.
 func Open(ctx context.Context, o helper.HelperOptions) (*Backend, error) {
@@ -149,7 +149,7 @@ func Service(n helper.Network) state.Service {
 	return state.Service{Bridge: n.Bridge, Fingerprint: n.Fingerprint(), Config: string(n.JSON())}
 }
 
-// Observe implements state.DHCPBackend.
+// Observe implements state.ServiceBackend.
 func (b *Backend) Observe(ctx context.Context) (map[string]state.Service, error) {
 	all, err := b.current().Observe(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (b *Backend) Observe(ctx context.Context) (map[string]state.Service, error)
 	return m, nil
 }
 
-// Set implements state.DHCPBackend. The service's configuration is a helper.Network as Service writes it.
+// Set implements state.ServiceBackend. The service's configuration is a helper.Network as Service writes it.
 func (b *Backend) Set(ctx context.Context, network string, s state.Service, index int) error {
 	var n helper.Network
 	if err := json.Unmarshal([]byte(s.Config), &n); err != nil {
@@ -174,7 +174,7 @@ func (b *Backend) Set(ctx context.Context, network string, s state.Service, inde
 	return b.current().Set(ctx, n, index)
 }
 
-// Remove implements state.DHCPBackend. Leases stay for when the network starts again.
+// Remove implements state.ServiceBackend. Leases stay for when the network starts again.
 func (b *Backend) Remove(ctx context.Context, network string) error {
 	id, err := spec.ParseUUID(network)
 	if err != nil {
