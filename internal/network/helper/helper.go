@@ -193,20 +193,24 @@ func (h *Helper) leaseFile(id spec.UUID) (descriptor, error) {
 		}
 		name = DescLeases + " " + is
 	}
-	return descriptor{name, func() (*os.File, error) { return h.openLeases(id) }}, nil
+	return descriptor{name, func() (*os.File, error) { return h.openLeases(id, name) }}, nil
 }
 
-func (h *Helper) openLeases(id spec.UUID) (*os.File, error) {
-	if err := h.k.Mkdir(h.o.LeaseDir, 0o700); err != nil {
-		return nil, err
-	}
+// openLeases opens the file that was there under a descriptor's name, or makes one. The name of one that this daemon has
+// opened before is on the disk: a helper that is replaced does not wait for the disk a thousand times.
+func (h *Helper) openLeases(id spec.UUID, was string) (*os.File, error) {
 	f, err := h.k.OpenFile(h.o.leases(id), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.k.SyncDir(h.o.LeaseDir); err != nil {
+	is, err := identity(f)
+	if is = DescLeases + " " + is; err == nil && (is != was || !h.kept.onDisk(id, is)) {
+		err = h.k.SyncDir(h.o.LeaseDir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	h.kept.putOnDisk(id, is)
 	return f, nil
 }
 

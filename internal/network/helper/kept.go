@@ -17,8 +17,9 @@ import (
 // ten seconds later. So nobody waits, and what guests ask meanwhile waits in the sockets for the next helper. Without one
 // that could be kept everything works, and only takes its time.
 type kept struct {
-	mu sync.Mutex
-	of map[spec.UUID]keptSocket
+	mu     sync.Mutex
+	of     map[spec.UUID]keptSocket
+	leases map[spec.UUID]string // lease files whose names are on the disk, by their descriptors' names
 }
 
 // keptSocket is a duplicate. It is no *os.File: the runtime would wait for its frames.
@@ -92,8 +93,29 @@ func (k *kept) has(id spec.UUID) bool {
 	return ok
 }
 
+// onDisk reports whether the name of a network's lease file is known to outlive a loss of power.
+func (k *kept) onDisk(id spec.UUID, name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.leases[id] == name
+}
+
+func (k *kept) putOnDisk(id spec.UUID, name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.leases == nil {
+		k.leases = map[spec.UUID]string{}
+	}
+	k.leases[id] = name
+}
+
 // drop lets go of a network's.
-func (k *kept) drop(id spec.UUID) { k.set(id, nil, nil, nil) }
+func (k *kept) drop(id spec.UUID) {
+	k.set(id, nil, nil, nil)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.leases, id)
+}
 
 // closers let go at the same time: they wait for the same moment.
 const closers = 16
@@ -119,15 +141,15 @@ func (k *kept) close() {
 	all.Wait()
 }
 
-// Inherit takes over what the daemon held of a helper that is lost, for when the networks are set again.
+// Inherit takes over what the daemon held and knew of a helper that is lost, before the networks are set again.
 func (h *Helper) Inherit(old *Helper) {
 	old.kept.mu.Lock()
-	of := old.kept.of
-	old.kept.of = nil
+	of, leases := old.kept.of, old.kept.leases
+	old.kept.of, old.kept.leases = nil, nil
 	old.kept.mu.Unlock()
 	h.kept.mu.Lock()
 	defer h.kept.mu.Unlock()
-	h.kept.of = of
+	h.kept.of, h.kept.leases = of, leases
 }
 
 // borrow asks a helper that was found running for the packet sockets of its networks.
