@@ -307,6 +307,7 @@ func TestWithNobodyToAskTheAnswerIsRefusedAtOnce(t *testing.T) {
 	shared := newShared(t, Options{})
 	s := newServer(t, Config{Addresses: []netip.Addr{addr("10.0.0.1")}}, shared)
 	const refused, good = "REFUSED rd ra | a.example. A", "NOERROR rd ra | a.example. A\nan a.example. 60 IN A 192.0.2.1"
+	ours := []netip.Addr{up.addr.Addr()}
 	steps := []struct {
 		do   func()
 		want string
@@ -316,8 +317,11 @@ func TestWithNobodyToAskTheAnswerIsRefusedAtOnce(t *testing.T) {
 		{func() { shared.SetUpstreams(nil) }, refused},
 		{func() { shared.SetUpstreams([]netip.AddrPort{addrPort("10.0.0.1:53")}) }, refused},
 		{func() { shared.SetUpstreams([]netip.AddrPort{addrPort("[::ffff:10.0.0.1]:5353"), up.addr}) }, good},
-		{func() { shared.SetOwn([]netip.Addr{up.addr.Addr()}) }, good}, // remembered
+		{func() { shared.ChangeOwn(nil, ours) }, good}, // remembered
 		{func() { shared.SetUpstreams([]netip.AddrPort{up.addr}) }, refused},
+		{func() { shared.ChangeOwn(nil, ours) }, refused},
+		{func() { shared.ChangeOwn(ours, nil) }, refused}, // another network has it
+		{func() { shared.ChangeOwn(ours, nil) }, good},
 	}
 	for i, step := range steps {
 		step.do()

@@ -50,7 +50,7 @@ type Shared struct {
 
 	mu        sync.RWMutex
 	upstreams []netip.AddrPort
-	own       map[netip.Addr]bool
+	own       map[netip.Addr]int // how many networks have it
 }
 
 // Options are what a Shared is made of.
@@ -75,6 +75,7 @@ func NewShared(o Options) *Shared {
 		clients: newGate(l.Clients),
 		unsent:  newGate(l.Unsent),
 		times:   newTimes(),
+		own:     map[netip.Addr]int{},
 	}
 	if s.dialer == nil {
 		s.dialer = kernelDialer{}
@@ -127,16 +128,21 @@ func (s *Shared) SetUpstreams(list []netip.AddrPort) {
 	}
 }
 
-// SetOwn says which addresses are those of this process's networks: no question is ever forwarded to them, for it would
-// come back.
-func (s *Shared) SetOwn(list []netip.Addr) {
-	own := make(map[netip.Addr]bool, len(list))
-	for _, a := range list {
-		own[a.Unmap().WithZone("")] = true
-	}
+// ChangeOwn says which addresses networks of this process have no more, and which they have now: no question is ever
+// forwarded to them, for it would come back. One that two networks have, on bridges of their own, is ours until both are
+// without it.
+func (s *Shared) ChangeOwn(gone, come []netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own = own
+	for _, a := range come {
+		s.own[a.Unmap().WithZone("")]++
+	}
+	for _, a := range gone {
+		a = a.Unmap().WithZone("")
+		if s.own[a]--; s.own[a] == 0 {
+			delete(s.own, a)
+		}
+	}
 }
 
 func (s *Shared) hosts() []netip.AddrPort {
@@ -151,7 +157,7 @@ func (s *Shared) others(list []netip.AddrPort, mine []netip.Addr) []netip.AddrPo
 	defer s.mu.RUnlock()
 	isOwn := func(to netip.AddrPort) bool {
 		a := to.Addr().Unmap().WithZone("")
-		return s.own[a] || slices.Contains(mine, a)
+		return s.own[a] > 0 || slices.Contains(mine, a)
 	}
 	if !slices.ContainsFunc(list, isOwn) {
 		return list

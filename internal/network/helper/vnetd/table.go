@@ -71,7 +71,9 @@ func (t *networks) set(q helper.Request, files []*os.File) error {
 	if err != nil {
 		return fmt.Errorf("set network %s: %w", config.UUID, err)
 	}
+	var had []netip.Addr
 	if old != nil {
+		had = addresses(old.config())
 		if err = old.become(config, has, file); err != nil {
 			has.closeExcept(old.held)
 		}
@@ -88,21 +90,24 @@ func (t *networks) set(q helper.Request, files []*os.File) error {
 	if err != nil && file != nil {
 		file.Close()
 	}
-	t.own()
+	if err == nil {
+		t.own(had, addresses(config))
+	}
 	return err
 }
 
 // own tells the servers of names where we answer ourselves: nothing is forwarded there, where it would come back.
-func (t *networks) own() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []netip.Addr
-	for _, n := range t.byID {
-		if c := n.config(); c.DNS != nil {
-			all = append(all, c.DNS.Addresses...)
-		}
+func (t *networks) own(had, have []netip.Addr) {
+	if !slices.Equal(had, have) {
+		t.names.ChangeOwn(had, have)
 	}
-	t.names.SetOwn(all)
+}
+
+func addresses(c helper.Network) []netip.Addr {
+	if c.DNS == nil {
+		return nil
+	}
+	return c.DNS.Addresses
 }
 
 // take returns what a network will hold: what came with a request, and what it has and keeps. The lease file is nil if it
@@ -168,7 +173,7 @@ func (t *networks) remove(id spec.UUID) {
 	delete(t.byID, id)
 	t.mu.Unlock()
 	n.end()
-	t.own()
+	t.own(addresses(n.config()), nil)
 }
 
 // take stops serving a network without a word to its guests and gives its descriptors back, for another process.
@@ -187,6 +192,7 @@ func (t *networks) take(id spec.UUID) ([]string, []*os.File, error) {
 	delete(t.byID, id)
 	t.mu.Unlock()
 	n.close()
+	t.own(addresses(n.config()), nil)
 	return names, files, nil
 }
 
