@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"taproom/internal/host"
 	"taproom/internal/network/dns"
@@ -100,11 +102,26 @@ func (b *addressBench) open(ctx context.Context) (err error) {
 		return err
 	}
 	for i, build := range b.o.builds() {
-		if err := b.side(ctx, build, byte(i), links); err != nil {
+		err := b.side(ctx, build, byte(i), links)
+		if err != nil && build.prefix != "" && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+			err = b.without(ctx, err) // another build may understand another daemon alone
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return b.openPeer(ctx)
+}
+
+// without goes on without the build that was to be compared with, and says why.
+func (b *addressBench) without(ctx context.Context, why error) error {
+	b.skipped = append(b.skipped, Skip{Name: strings.TrimSuffix(basePrefix, "."), Why: why.Error()})
+	if len(b.sides) < 2 {
+		return nil
+	}
+	v := b.sides[1]
+	b.sides = b.sides[:1]
+	return v.close(ctx)
 }
 
 // lan makes the next one.

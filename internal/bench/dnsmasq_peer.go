@@ -28,15 +28,15 @@ type dnsmasqPeer struct {
 
 // openPeer starts dnsmasq, if there is one.
 func (b *addressBench) openPeer(ctx context.Context) error {
+	program, libs, err := findDnsmasq(b.o.Peers)
+	if err != nil {
+		b.skipped = append(b.skipped, Skip{Name: "peer.dnsmasq", Why: err.Error()})
+		return nil
+	}
 	b.skipped = append(b.skipped, Skip{
 		Name: dnsmasqPrefix + "change.range",
 		Why:  "dnsmasq reads its hosts again at a signal, but its ranges only when it starts: a range is a restart, figure " + dnsmasqPrefix + "join",
 	})
-	program, libs, err := findDnsmasq(b.o.Peers)
-	if err != nil {
-		b.skipped = []Skip{{Name: "peer.dnsmasq", Why: err.Error()}}
-		return nil
-	}
 	p := &dnsmasqPeer{}
 	b.peer = p
 	at := func(name, link string, l *lan) *dnsmasq {

@@ -246,6 +246,46 @@ func TestAnInterruptedMeasurementLeavesNothing(t *testing.T) {
 	noGuests(t, root)
 }
 
+func TestAnInterruptedMeasurementOfAddressesLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCommand(t, programs(t), "bench", "addresses", "--networks", "50", "--rounds", "100000")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	var pid []byte
+	for pid == nil {
+		select {
+		case <-tick.C: // another program's files
+		case <-t.Context().Done():
+			t.Fatal("no helper was started")
+		}
+		if leases, _ := filepath.Glob(filepath.Join(c.temp, "*/0/leases/*")); len(leases) > 20 {
+			found, err := filepath.Glob(filepath.Join(c.temp, "*/0/run/pid.json"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("pid files %q, %v", found, err)
+			}
+			if pid, err = os.ReadFile(found[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := unix.Kill(-c.Process.Pid, unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.finish(t); code != 1 || !strings.Contains(c.stderr.String(), "interrupted") {
+		t.Errorf("exit code %d, said %q; want 1 and that it was interrupted", code, c.stderr.String())
+	}
+	var helper struct{ PID int }
+	if err := json.Unmarshal(pid, &helper); err != nil || helper.PID == 0 {
+		t.Fatalf("pid file %q: %v", pid, err)
+	}
+	if err := unix.Kill(helper.PID, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the helper, process %d, still runs: %v", helper.PID, err)
+	}
+}
+
 func TestADaemonThatDiesFailsTheMeasurementAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c, root := underWay(t)
