@@ -20,7 +20,7 @@ func TestDhclientRebindsWhereUnicastIsLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	n := seven()
-	n.DHCP4.LeaseSeconds = 8
+	n.DHCP4.LeaseSeconds = 12
 	s.serve(n)
 	g := s.guest("virbr7", "52:54:00:00:00:01")
 	g.silence("10.7.0.1")
@@ -127,6 +127,23 @@ func TestDhclientOverIPv6RenewsRebootsAndReleases(t *testing.T) {
 			t.Fatalf("event %q", e)
 		}
 	}
+}
+
+// TestDhclientOverIPv6RebindsWithAnotherServer has the server change who it is: with the old one nobody renews.
+func TestDhclientOverIPv6RebindsWithAnotherServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	n := dual()
+	n.DHCP6.Ranges[0].LeaseSeconds = 26 // dhclient looks every ten seconds whether it is time to rebind
+	index := s.serveDual(n)
+	g := s.guest6(n.Bridge, "52:54:00:09:00:0d")
+	g.dhclient6()
+	address := g.bound6()
+	n.DHCP6.DUID = append([]byte{}, n.DHCP6.DUID...)
+	n.DHCP6.DUID[17] = 7
+	s.set(n, index)
+	g.want("REBIND6 " + address)
+	s.wantEvents("add "+address, "old "+address)
 }
 
 func TestAnIPv6AddressThatIsInUseIsDeclinedAndAnotherGiven(t *testing.T) {

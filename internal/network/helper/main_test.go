@@ -1,6 +1,7 @@
 package helper_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -25,6 +26,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// The tests wait for clients most of the time, whatever number of CPUs there is.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
 	}
 	hosttest.Main(m)
 }

@@ -28,7 +28,7 @@ type asked struct {
 	at    time.Time
 }
 
-// atOnce is how many questions are under way; the server's socket holds some 150.
+// atOnce is how many questions are under way; a batch of the server's.
 const atOnce = 64
 
 func (c *crowd) ask(m *dhcpv4.DHCPv4) {

@@ -152,6 +152,7 @@ func TestDigIsAnsweredEveryTypeOfRecordFromBothFamilies(t *testing.T) {
 	four := strings.TrimPrefix(g.hear(), "bound ")
 	g.dhclient6("-1")
 	six := g.bound6()
+	g.route("default") // and with it one to the network
 	const soa = "IN SOA nine.test. nobody.invalid. 1 3600 1200 604800 5"
 	for ask, want := range map[string]string{
 		"alpha.nine.test A":                      "NOERROR\nalpha.nine.test. IN A " + four,
