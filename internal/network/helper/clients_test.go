@@ -20,7 +20,7 @@ func TestDhclientRebindsWhereUnicastIsLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	n := seven()
-	n.DHCP4.LeaseSeconds = 12
+	n.DHCP4.LeaseSeconds = 20
 	s.serve(n)
 	g := s.guest("virbr7", "52:54:00:00:00:01")
 	g.silence("10.7.0.1")

@@ -30,7 +30,7 @@ func TestTheHelperCanDoNothingButAnswer(t *testing.T) {
 	if err != nil || len(tasks) < 2 {
 		t.Fatalf("threads %v, %v", tasks, err)
 	}
-	want := "Uid:\t64733\t64733\t64733\t64733\nGid:\t64734\t64734\t64734\t64734\nGroups:\t \n" +
+	want := fmt.Sprintf("Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\nGid:\t%[2]d\t%[2]d\t%[2]d\t%[2]d\nGroups:\t \n", s.o.UID, s.o.GID) +
 		"CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\n"
 	line := regexp.MustCompile(`(?m)^(Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs):.*\n`)
 	for _, task := range tasks { // every thread, since most of this belongs to a thread

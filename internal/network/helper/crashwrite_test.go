@@ -200,7 +200,7 @@ func TestACalendarThatJumpsAnHourEndsNoLease(t *testing.T) {
 	}
 	for a, mac := range b {
 		c := card{w, mac}
-		got := a
+		var got netip.Addr
 		if a.Is4() {
 			got = c.renew4(a)
 		} else {

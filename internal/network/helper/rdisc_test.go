@@ -17,6 +17,7 @@ import (
 // rdisc is what rdisc6 prints of the advertisement that it solicits, without how long it took.
 func (g *guest) rdisc() string {
 	g.s.t.Helper()
+	g.shows("fe80::", "ip", "-6", "addr", "show", "dev", "eth0", "-tentative")
 	out := g.ns.Run("rdisc6", "-1", "-w", "5000", "-r", "5", "eth0")
 	var lines []string
 	for line := range strings.Lines(out) {

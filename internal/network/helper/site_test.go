@@ -90,7 +90,8 @@ func newSiteOf(t *testing.T, path string) *site {
 	dir := t.TempDir()
 	s.o = helper.HelperOptions{
 		Kernel: s.host.Kernel(), Program: path, Dir: filepath.Join(dir, "run"), LeaseDir: filepath.Join(dir, "leases"),
-		UID: 64733, GID: 64734,
+		// Of this run alone: the kernel counts a user's threads, wherever they are.
+		UID: 1<<20 + os.Getpid(), GID: 1<<20 + os.Getpid(),
 	}
 	s.open()
 	t.Cleanup(func() {
