@@ -136,9 +136,12 @@ func newLinks(ctx context.Context, n int) ([]string, error) {
 		lines = append(lines, fmt.Sprintf("link add name %s group %d type veth peer name %s group %d", a, linkGroup, b, linkGroup))
 	}
 	lines = append(lines, fmt.Sprintf("link set group %d up", linkGroup))
-	// An address that waits to be checked as free is of no use to a service.
-	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0); err != nil {
-		return nil, err
+	// An address that waits to be checked as free is of no use to a service. And nobody here takes an address from an
+	// advertisement: a thousand that come and go have every dnsmasq look through all links each time.
+	for _, setting := range []string{"accept_dad", "accept_ra"} {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/"+setting, []byte("0"), 0); err != nil {
+			return nil, err
+		}
 	}
 	return names[:n], ipBatch(ctx, lines...)
 }
