@@ -95,7 +95,9 @@ func newSiteOf(t *testing.T, path string) *site {
 	}
 	s.open()
 	t.Cleanup(func() {
-		if err := s.h.Stop(context.WithoutCancel(ctx)); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second) // a test that failed may have closed it
+		defer cancel()
+		if err := s.h.Stop(ctx); err != nil {
 			t.Errorf("stop the helper: %v", err)
 		}
 	})
