@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/host"
 	"taproom/internal/network/helper"
 )
@@ -20,7 +22,8 @@ type daemonRun struct {
 	Options helper.HelperOptions
 	Network helper.Network
 	Index   int
-	EndAt   int // the call at which it ends as if killed; 0: never
+	EndAt   int  // the call at which it ends as if killed; 0: never
+	Both    bool // the helper ends with it
 }
 
 // daemon opens the helper, serves a network and compacts its leases, in a process that ends at a given call. It prints
@@ -33,6 +36,9 @@ func daemon(doc string) error {
 	calls := 0
 	r.Options.Kernel = host.New(host.Options{Hook: func(string) {
 		if calls++; calls == r.EndAt {
+			if r.Both {
+				r.killHelper()
+			}
 			os.Exit(0)
 		}
 	}})
@@ -52,6 +58,24 @@ func daemon(doc string) error {
 	return h.Close()
 }
 
+// killHelper kills the helper that the pid file names, if there is one.
+func (r daemonRun) killHelper() {
+	var is struct {
+		PID   int
+		Start uint64
+	}
+	b, err := os.ReadFile(filepath.Join(r.Options.Dir, "pid.json"))
+	if err != nil || json.Unmarshal(b, &is) != nil || is.PID == 0 {
+		return
+	}
+	k := host.New(host.Options{})
+	defer k.Close()
+	if p, err := k.OpenPID(is.PID, is.Start); err == nil { // it has not ended
+		_ = k.Signal(p, unix.SIGKILL)
+		_ = p.Close()
+	}
+}
+
 func TestADaemonKilledAtAnyCallLeavesNothingThatTheNextCannotMend(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -63,12 +87,12 @@ func TestADaemonKilledAtAnyCallLeavesNothingThatTheNextCannotMend(t *testing.T) 
 	root := cgroup(t, s.o.Kernel)
 
 	var trace []int // of where they ended
-	run := func(at int) string {
+	run := func(at int, both bool) string {
 		t.Helper()
 		o := s.o
 		o.Kernel = nil
 		o.Cgroup = root
-		doc, err := json.Marshal(daemonRun{o, n, index, at})
+		doc, err := json.Marshal(daemonRun{o, n, index, at, both})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +119,7 @@ func TestADaemonKilledAtAnyCallLeavesNothingThatTheNextCannotMend(t *testing.T) 
 	if err := s.h.Stop(s.ctx); err != nil {
 		t.Fatal(err)
 	}
-	calls, err := strconv.Atoi(run(0))
+	calls, err := strconv.Atoi(run(0, false))
 	if err != nil || calls < 20 {
 		t.Fatalf("an undisturbed daemon made %d calls: %v", calls, err)
 	}
@@ -103,8 +127,17 @@ func TestADaemonKilledAtAnyCallLeavesNothingThatTheNextCannotMend(t *testing.T) 
 		if at%2 == 0 { // with a helper to adopt, and without
 			stop()
 		}
-		run(at)
-		run(0)
+		said := run(at, at%4 > 1)     // alone, and together with the helper
+		for at%4 == 3 && said == "" { // which it had found running
+			pids, err := s.o.Kernel.CgroupProcs(root)
+			if err != nil || s.ctx.Err() != nil {
+				t.Fatalf("the helper did not end with the daemon at call %d: %v", at, err)
+			}
+			if len(pids) == 0 {
+				break
+			}
+		}
+		run(0, false)
 		signal(renew)
 		g.want("renew 10.7.0.10")
 		pids, err := s.o.Kernel.CgroupProcs(root)

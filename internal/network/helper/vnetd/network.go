@@ -238,6 +238,7 @@ func (n *network) work(f frame, limit *limits) time.Duration {
 	}
 	began := time.Now()
 	now := n.all.clock.Now()
+	n.tell(n.cores.expire(now)) // before somebody gets such a lease anew
 	var wait time.Duration
 	var changes []lease.Change
 	var answers [][]byte
