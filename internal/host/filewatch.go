@@ -22,7 +22,7 @@ type FileWatch struct {
 	path  string
 	queue *os.File
 	fd    int                // of the queue; File.Fd would take it from the poller
-	names map[int32][]string // by watched directory; nil: every name in it
+	names map[int32][]string // by watched directory
 }
 
 const (
@@ -90,7 +90,7 @@ func (w *FileWatch) matters(events []byte) bool {
 		}
 		name := strings.TrimRight(string(events[head:head+size]), "\x00")
 		names, known := w.names[wd]
-		if mask&watchSelf != 0 || known && (names == nil || slices.Contains(names, name)) {
+		if mask&watchSelf != 0 || known && slices.Contains(names, name) {
 			return true
 		}
 		events = events[head+size:]
@@ -122,21 +122,17 @@ func (w *FileWatch) set(paths []string) error {
 	old := w.names
 	w.names = map[int32][]string{}
 	for _, p := range paths {
-		dir, every := filepath.Dir(p), false
+		dir, name := filepath.Dir(p), filepath.Base(p)
 		for {
 			wd, err := unix.InotifyAddWatch(w.fd, dir, watchMask)
 			if err == nil {
-				if names, known := w.names[int32(wd)]; every || known && names == nil {
-					w.names[int32(wd)] = nil
-				} else {
-					w.names[int32(wd)] = append(names, filepath.Base(p))
-				}
+				w.names[int32(wd)] = append(w.names[int32(wd)], name)
 				break
 			}
 			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) || dir == filepath.Dir(dir) {
 				return fmt.Errorf("watch folder %s: %w", dir, err)
 			}
-			dir, every = filepath.Dir(dir), true // until the folder is there
+			dir, name = filepath.Dir(dir), filepath.Base(dir) // until the folder is there
 		}
 	}
 	for wd := range maps.Keys(old) {

@@ -164,6 +164,26 @@ func TestAWatchIsSilentAboutOtherFiles(t *testing.T) {
 	}
 }
 
+func TestAWatchWithoutItsFolderIsSilentAboutWhatIsBesideIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := watch(t, dir, "etc/net/conf")
+	for range 20 {
+		x.replace("log", "of no interest")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "etc/net"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x.write("etc/net/conf", "first")
+	times := 1
+	for got := <-x.told; got != "first"; got = <-x.told {
+		times++
+	}
+	if times > 8 { // two folders and a file, each made and then written
+		t.Errorf("told %d times until the file was there", times)
+	}
+}
+
 func TestAWatchOfACircleOfLinksWaitsForItsEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
