@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestDnsmasqIsTakenFromThePeersFirst(t *testing.T) {
@@ -78,6 +79,10 @@ func TestADnsmasqThatEndsIsSaidWithWhatItSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.start(); err != nil {
+		t.Fatal(err)
+	}
+	// It ends by itself, and is not reaped.
+	if err := unix.Waitid(unix.P_PID, d.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.stop(); err == nil || !strings.Contains(err.Error(), "ended badly") {

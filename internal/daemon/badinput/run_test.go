@@ -134,7 +134,10 @@ func TestEventsWithoutEndDisturbNobodyElse(t *testing.T) {
 	if kib := w.residentKiB(); kib > 200<<10 {
 		t.Errorf("the daemon takes %d KiB", kib)
 	}
-	must(t, w.c.DestroyDomain(t.Context(), d))
+	// The double ends by itself when it is hung up on, which a real QEMU does not; then there is nothing to destroy.
+	if err := w.c.DestroyDomain(t.Context(), d); err != nil && virterr.CodeOf(err) != virterr.NoDomain {
+		t.Error(err)
+	}
 	w.unchanged(t, before)
 	for range sleeper { // ends when its client was too slow, or has all
 		if len(sleeper) == 0 {
