@@ -1,6 +1,7 @@
 package dhcp4
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -49,7 +50,7 @@ func TestTenThousandClientsAllGetAnAddressOfTenThousand(t *testing.T) {
 		}
 		holder[a.String()] = i
 	}
-	if _, _, err := s.Handle(stranger(10000, discover), 1); err != packet.RefuseFull {
+	if _, _, err := s.Handle(stranger(10000, discover), 1); !errors.Is(err, packet.RefuseFull) {
 		t.Errorf("one more: %v", err)
 	}
 	if s.Running() != 10000 || s.NextExpiry() != 1+DefaultLease {

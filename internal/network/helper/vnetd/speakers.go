@@ -100,10 +100,10 @@ func (s *speakers) speakFiles(t *networks, c helper.Network, h held) {
 	var on []string
 	var conns []*net.UDPConn
 	for _, name := range h.names() {
-		switch kind, _ := helper.ParseDescriptor(name); {
-		case kind == helper.DescFolder:
+		switch kind, _ := helper.ParseDescriptor(name); kind {
+		case helper.DescFolder:
 			on = append(on, name)
-		case kind == helper.DescTFTP:
+		case helper.DescTFTP:
 			if conn, ok := h[name].(*net.UDPConn); ok {
 				on, conns = append(on, name), append(conns, conn)
 			}
