@@ -138,14 +138,13 @@ func (t *table) expire(now int64) []lease.Lease {
 
 // sorted returns every lease that keep wants, by address.
 func (t *table) sorted(keep func(*lease.Lease) bool) []lease.Lease {
-	out := make([]lease.Lease, 0, len(t.at))
-	for _, e := range t.at {
-		if keep(&e.Lease) {
-			out = append(out, e.Lease)
+	return lease.Sorted(func(yield func(*lease.Lease) bool) {
+		for _, e := range t.at {
+			if !yield(&e.Lease) {
+				return
+			}
 		}
-	}
-	slices.SortFunc(out, func(a, b lease.Lease) int { return a.IP.Compare(b.IP) })
-	return out
+	}, keep)
 }
 
 // byEnd is a heap of running leases.

@@ -3,7 +3,6 @@ package dhcp6
 import (
 	"container/heap"
 	"net/netip"
-	"slices"
 
 	"taproom/internal/network/lease"
 	"taproom/internal/network/packet"
@@ -81,14 +80,13 @@ func (t *table) place(e *entry, to *queue) {
 
 // sorted returns every lease that keep wants, by address.
 func (t *table) sorted(keep func(*lease.Lease) bool) []lease.Lease {
-	out := make([]lease.Lease, 0, len(t.at))
-	for _, e := range t.at {
-		if keep(&e.Lease) {
-			out = append(out, e.Lease)
+	return lease.Sorted(func(yield func(*lease.Lease) bool) {
+		for _, e := range t.at {
+			if !yield(&e.Lease) {
+				return
+			}
 		}
-	}
-	slices.SortFunc(out, func(a, b lease.Lease) int { return a.IP.Compare(b.IP) })
-	return out
+	}, keep)
 }
 
 // queue is a heap of leases by their end.

@@ -45,7 +45,7 @@ func (k *kept) set(id spec.UUID, keep, names []string, files []*os.File) {
 		if kind, _ := ParseDescriptor(name); kind != DescFrames {
 			continue
 		}
-		if fd, err := duplicate(files[i]); err == nil {
+		if fd, err := Duplicate(files[i]); err == nil {
 			if k.of == nil {
 				k.of = map[spec.UUID]keptSocket{}
 			}
@@ -54,8 +54,8 @@ func (k *kept) set(id spec.UUID, keep, names []string, files []*os.File) {
 	}
 }
 
-// duplicate does not make the file a blocking one, as Fd would.
-func duplicate(f *os.File) (int, error) {
+// Duplicate returns another descriptor of a file. It does not make the file a blocking one, as Fd would.
+func Duplicate(f *os.File) (int, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return -1, err

@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"iter"
 	"math"
 	"net/netip"
+	"slices"
 
 	"taproom/internal/network/packet"
 )
@@ -22,6 +24,18 @@ type Lease struct {
 
 // Live reports whether the client may use the address at a time of Clock.Now.
 func (l *Lease) Live(now int64) bool { return l.Ends > now }
+
+// Sorted returns the leases that keep wants, by address.
+func Sorted(all iter.Seq[*Lease], keep func(*Lease) bool) []Lease {
+	out := []Lease{}
+	for l := range all {
+		if keep(l) {
+			out = append(out, *l)
+		}
+	}
+	slices.SortFunc(out, func(a, b Lease) int { return a.IP.Compare(b.IP) })
+	return out
+}
 
 // ChangeKind names what happened to a lease, in the words of dnsmasq's lease script.
 type ChangeKind string

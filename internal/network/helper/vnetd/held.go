@@ -1,15 +1,12 @@
 package vnetd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
 	"strconv"
-
-	"golang.org/x/sys/unix"
 
 	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
@@ -104,13 +101,8 @@ func duplicate(c io.Closer) (*os.File, error) {
 	case interface{ File() (*os.File, error) }:
 		return c.File()
 	case *os.File:
-		raw, err := c.SyscallConn() // Fd would make it a blocking one
+		fd, err := helper.Duplicate(c)
 		if err != nil {
-			return nil, err
-		}
-		var fd int
-		cerr := raw.Control(func(from uintptr) { fd, err = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 3) })
-		if err = errors.Join(cerr, err); err != nil {
 			return nil, err
 		}
 		return os.NewFile(uintptr(fd), c.Name()), nil

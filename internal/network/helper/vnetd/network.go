@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/lease"
 	"taproom/internal/network/packet"
@@ -349,9 +348,8 @@ func (n *network) lookup(ctx context.Context, name, kind string) (helper.Answer,
 	s := n.say.dns
 	n.mu.Unlock()
 	if s == nil {
-		return helper.Answer{}, fmt.Errorf("network %s has no DNS: <dns enable='no'/>", n.cores.config.UUID)
+		return helper.Answer{}, fmt.Errorf("network %s has no DNS: <dns enable='no'/>", n.config().UUID)
 	}
-	var a dns.Answer
 	a, err := s.Lookup(ctx, name, kind)
 	return helper.Answer{Status: a.Rcode, Records: a.Records, Source: a.Source}, err
 }
