@@ -20,6 +20,28 @@ func notModified(what string) error {
 	return virterr.New(virterr.OperationInvalid, "DNS %s records cannot be modified, only added or deleted", what)
 }
 
+// recordErrors are what an edit of records is refused with, in libvirt's words for the kind.
+type recordErrors struct {
+	taken   error
+	missing error
+	several error // nil: the first of several is deleted
+}
+
+// edited returns records with one added or deleted; at are the places of those that match it.
+func edited[T any](records []T, one T, at []int, u server.NetworkUpdate, errs recordErrors) ([]T, error) {
+	switch {
+	case adds(u) && len(at) > 0:
+		return records, errs.taken
+	case adds(u):
+		return added(records, one, u), nil
+	case len(at) == 0:
+		return records, errs.missing
+	case len(at) > 1 && errs.several != nil:
+		return records, errs.several
+	}
+	return slices.Delete(records, at[0], at[0]+1), nil
+}
+
 func updateDNSHost(doc *spec.Network, u server.NetworkUpdate) error {
 	if u.Command == updateModify {
 		return notModified("HOST")
@@ -36,17 +58,12 @@ func updateDNSHost(doc *spec.Network, u server.NetworkUpdate) error {
 		// One name may have several addresses, so only a deletion goes by name.
 		return sameAddress(o.IP, h.IP) || !adds(u) && slices.ContainsFunc(h.Names(), func(n string) bool { return slices.Contains(o.Names(), n) })
 	})
-	switch {
-	case adds(u) && len(at) > 0:
-		return virterr.New(virterr.OperationInvalid, "there is already at least one DNS HOST record with a matching field in network %s", doc.Name)
-	case adds(u):
-		d.Hosts = added(d.Hosts, *h, u)
-	case len(at) == 0:
-		return virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS HOST record in network %s", doc.Name)
-	case len(at) > 1:
-		return virterr.New(virterr.OperationInvalid, "multiple matching DNS HOST records were found in network %s", doc.Name)
-	default:
-		d.Hosts = slices.Delete(d.Hosts, at[0], at[0]+1)
+	if d.Hosts, err = edited(d.Hosts, *h, at, u, recordErrors{
+		taken:   virterr.New(virterr.OperationInvalid, "there is already at least one DNS HOST record with a matching field in network %s", doc.Name),
+		missing: virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS HOST record in network %s", doc.Name),
+		several: virterr.New(virterr.OperationInvalid, "multiple matching DNS HOST records were found in network %s", doc.Name),
+	}); err != nil {
+		return err
 	}
 	doc.DNS = d
 	return nil
@@ -65,15 +82,11 @@ func updateDNSTXT(doc *spec.Network, u server.NetworkUpdate) error {
 	}
 	d := dnsOf(doc)
 	at := matching(d.TXT, func(o *spec.DNSTXT) bool { return o.Name == t.Name })
-	switch {
-	case adds(u) && len(at) > 0:
-		return virterr.New(virterr.OperationInvalid, "there is already a DNS TXT record with name '%s' in network %s", t.Name, doc.Name)
-	case adds(u):
-		d.TXT = added(d.TXT, *t, u)
-	case len(at) == 0:
-		return virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS TXT record in network %s", doc.Name)
-	default:
-		d.TXT = slices.Delete(d.TXT, at[0], at[0]+1)
+	if d.TXT, err = edited(d.TXT, *t, at, u, recordErrors{
+		taken:   virterr.New(virterr.OperationInvalid, "there is already a DNS TXT record with name '%s' in network %s", t.Name, doc.Name),
+		missing: virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS TXT record in network %s", doc.Name),
+	}); err != nil {
+		return err
 	}
 	doc.DNS = d
 	return nil
@@ -104,17 +117,12 @@ func updateDNSSRV(doc *spec.Network, u server.NetworkUpdate) error {
 		}
 		return true
 	})
-	switch {
-	case adds(u) && len(at) > 0:
-		return virterr.New(virterr.OperationInvalid, "there is already at least one DNS SRV record matching all specified fields in network %s", doc.Name)
-	case adds(u):
-		d.SRV = added(d.SRV, *s, u)
-	case len(at) == 0:
-		return virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS SRV record in network %s", doc.Name)
-	case len(at) > 1:
-		return virterr.New(virterr.OperationInvalid, "multiple DNS SRV records matching all specified fields were found in network %s", doc.Name)
-	default:
-		d.SRV = slices.Delete(d.SRV, at[0], at[0]+1)
+	if d.SRV, err = edited(d.SRV, *s, at, u, recordErrors{
+		taken:   virterr.New(virterr.OperationInvalid, "there is already at least one DNS SRV record matching all specified fields in network %s", doc.Name),
+		missing: virterr.New(virterr.OperationInvalid, "couldn't locate a matching DNS SRV record in network %s", doc.Name),
+		several: virterr.New(virterr.OperationInvalid, "multiple DNS SRV records matching all specified fields were found in network %s", doc.Name),
+	}); err != nil {
+		return err
 	}
 	doc.DNS = d
 	return nil
