@@ -202,6 +202,10 @@ func (x *Coder) CString(s *string, size int) {
 			c = int32(int8((*s)[i]))
 		}
 		x.Int32(&c)
+		if c < math.MinInt8 || c > math.MaxUint8 {
+			x.Failf("%d in a character array is not a character", c)
+			return
+		}
 		ended = ended || c == 0
 		if x.decode && !ended {
 			out = append(out, byte(c))
