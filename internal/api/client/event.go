@@ -50,9 +50,9 @@ func (c *Client) Lifecycle(ctx context.Context) (events <-chan any, cancel func(
 	return c.subscribe(ctx, ofDomains, remote.ProcConnectDomainEventCallbackRegisterAny, remote.ProcConnectDomainEventCallbackDeregisterAny,
 		&remote.DomainEventRegister{Event: remote.EventLifecycle}, remote.ProcDomainEventCallbackLifecycle,
 		func(body []byte) (any, error) {
-			e := remote.NewLifecycle()
+			e, event, detail := remote.NewLifecycle()
 			err := xdr.Decode(body, e)
-			return DomainLifecycle{Domain: e.Domain, Event: e.Numbers[0], Detail: e.Numbers[1]}, err
+			return DomainLifecycle{Domain: e.Domain, Event: event.N, Detail: detail.N}, err
 		})
 }
 

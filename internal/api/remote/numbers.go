@@ -143,6 +143,10 @@ const (
 	ProcConnectNetworkEventDeregisterAny        = 314
 	ProcConnectStoragePoolEventRegisterAny      = 368
 	ProcConnectStoragePoolEventDeregisterAny    = 369
+	ProcConnectNodeDeviceEventRegisterAny       = 374
+	ProcConnectNodeDeviceEventDeregisterAny     = 375
+	ProcConnectSecretEventRegisterAny           = 380
+	ProcConnectSecretEventDeregisterAny         = 381
 )
 
 // What there is none of here: storage, filters, secrets, host devices. Lists are empty, lookups find nothing.
@@ -188,24 +192,4 @@ const (
 	ProcConnectNumOfSecrets             = 139
 	ProcSecretLookupByUUID              = 141
 	ProcSecretLookupByUsage             = 147
-)
-
-// Events that the server sends.
-const (
-	ProcDomainEventLifecycle              = 107
-	ProcDomainEventReboot                 = 169
-	ProcDomainEventWatchdog               = 171
-	ProcDomainEventIOError                = 172
-	ProcDomainEventIOErrorReason          = 195
-	ProcDomainEventBalloonChange          = 276
-	ProcNetworkEventLifecycle             = 315
-	ProcDomainEventCallbackLifecycle      = 318
-	ProcDomainEventCallbackReboot         = 319
-	ProcDomainEventCallbackWatchdog       = 321
-	ProcDomainEventCallbackIOError        = 322
-	ProcDomainEventCallbackIOErrorReason  = 324
-	ProcDomainEventCallbackBalloonChange  = 331
-	ProcDomainEventCallbackDeviceRemoved  = 333
-	ProcDomainEventCallbackAgentLifecycle = 348
-	ProcDomainEventCallbackDeviceAdded    = 354
 )

@@ -161,6 +161,10 @@ func eventProcedures() []Procedure {
 		proc[Int, xdr.Void](ProcConnectNetworkEventDeregisterAny, "CONNECT_NETWORK_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[NetworkEventRegister, Int](ProcConnectStoragePoolEventRegisterAny, "CONNECT_STORAGE_POOL_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[Int, xdr.Void](ProcConnectStoragePoolEventDeregisterAny, "CONNECT_STORAGE_POOL_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
+		proc[NodeDeviceEventRegister, Int](ProcConnectNodeDeviceEventRegisterAny, "CONNECT_NODE_DEVICE_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
+		proc[Int, xdr.Void](ProcConnectNodeDeviceEventDeregisterAny, "CONNECT_NODE_DEVICE_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
+		proc[SecretEventRegister, Int](ProcConnectSecretEventRegisterAny, "CONNECT_SECRET_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
+		proc[Int, xdr.Void](ProcConnectSecretEventDeregisterAny, "CONNECT_SECRET_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
 	}
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"time"
 
-	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
 	"taproom/internal/spec"
 )
@@ -134,76 +133,3 @@ type DHCPLease struct {
 	Hostname  string
 	ClientID  string
 }
-
-// Event is one of the types below.
-type Event interface{ event() }
-
-// DomainLifecycle is a change of a domain's life: Event is one of Event…, Detail libvirt's detail within it.
-type DomainLifecycle struct {
-	Domain        Domain
-	Event, Detail int32
-}
-
-// DomainReboot is a guest that rebooted.
-type DomainReboot struct{ Domain Domain }
-
-// DomainWatchdog is a watchdog that fired; Action is libvirt's number.
-type DomainWatchdog struct {
-	Domain Domain
-	Action int32
-}
-
-// DomainIOError is a disk that failed.
-type DomainIOError struct {
-	Domain      Domain
-	Path, Alias string
-	Action      int32
-	Reason      string
-}
-
-// DomainBalloonChange is a guest whose balloon gave memory back, or took it: the guest has so much now.
-type DomainBalloonChange struct {
-	Domain    Domain
-	ActualKiB uint64
-}
-
-// DomainDeviceAdded is a device that was plugged.
-type DomainDeviceAdded struct {
-	Domain Domain
-	Alias  string
-}
-
-// DomainDeviceRemoved is a device the guest let go.
-type DomainDeviceRemoved struct {
-	Domain Domain
-	Alias  string
-}
-
-// DomainAgentLifecycle is the agent in the guest coming (State 1) or going (State 2).
-type DomainAgentLifecycle struct {
-	Domain        Domain
-	State, Reason int32
-}
-
-// NetworkLifecycle is a change of a network's life: Event is one of NetworkEvent….
-type NetworkLifecycle struct {
-	Network Network
-	Event   int32
-}
-
-// LeaseChange is something that happened to a lease of a network; with own.LeasesMissed, to leases of any.
-type LeaseChange struct {
-	Network Network
-	Event   own.LeaseEvent
-}
-
-func (DomainLifecycle) event()      {}
-func (DomainReboot) event()         {}
-func (DomainWatchdog) event()       {}
-func (DomainIOError) event()        {}
-func (DomainBalloonChange) event()  {}
-func (DomainDeviceAdded) event()    {}
-func (DomainDeviceRemoved) event()  {}
-func (DomainAgentLifecycle) event() {}
-func (NetworkLifecycle) event()     {}
-func (LeaseChange) event()          {}

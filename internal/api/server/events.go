@@ -16,6 +16,8 @@ const (
 	fromDomains source = iota
 	fromNetworks
 	fromPools // there are none, so nothing is ever sent
+	fromNodeDevices
+	fromSecrets
 	fromLeases
 )
 
@@ -34,7 +36,7 @@ const maxRegistrations = 16384
 
 // register adds a registration and returns its callback's number.
 func (c *conn) register(r registration) (int32, error) {
-	if r.kind < 0 || r.kind > remote.EventLast || r.source != fromDomains && r.kind > 1 {
+	if r.kind < 0 || r.kind > newestKind(r) {
 		return 0, virterr.New(virterr.InternalError, "unsupported event ID %d", r.kind).In(virterr.FromRPC)
 	}
 	c.srv.subsMu.Lock() // before c.mu, as publish takes them
@@ -49,6 +51,17 @@ func (c *conn) register(r registration) (int32, error) {
 	c.regs = append(c.regs, r)
 	c.srv.subs[c] = struct{}{}
 	return r.id, nil
+}
+
+// newestKind is the highest number of a kind of event that may be asked for.
+func newestKind(r registration) int32 {
+	switch {
+	case r.source != fromDomains:
+		return 1
+	case r.legacy:
+		return remote.EventLastLegacy
+	}
+	return remote.EventLast
 }
 
 // deregister removes the registration that match accepts.
@@ -76,7 +89,7 @@ func (s *Server) publish(e Event) {
 	if len(s.subs) == 0 {
 		return
 	}
-	forms := wireForms(e)
+	forms := e.forms()
 	for c := range s.subs {
 		c.mu.Lock()
 		for _, r := range c.regs {
@@ -122,57 +135,4 @@ func (c *conn) postEvent(f form, r registration) {
 	if c.out.post(buf) != nil {
 		c.srv.log.Warn("client does not read its events, disconnecting it", "client", c.id, "pid", c.peer.PID)
 	}
-}
-
-// wireForms translates an event.
-func wireForms(e Event) []form {
-	switch e := e.(type) {
-	case DomainLifecycle:
-		return domainForm(e.Domain, remote.EventLifecycle, remote.ProcDomainEventCallbackLifecycle, remote.ProcDomainEventLifecycle,
-			nil, []int32{e.Event, e.Detail}, nil)
-	case DomainReboot:
-		return domainForm(e.Domain, remote.EventReboot, remote.ProcDomainEventCallbackReboot, remote.ProcDomainEventReboot, nil, nil, nil)
-	case DomainWatchdog:
-		return domainForm(e.Domain, remote.EventWatchdog, remote.ProcDomainEventCallbackWatchdog, remote.ProcDomainEventWatchdog,
-			nil, []int32{e.Action}, nil)
-	case DomainIOError:
-		plain := domainForm(e.Domain, remote.EventIOError, remote.ProcDomainEventCallbackIOError, remote.ProcDomainEventIOError,
-			[]string{e.Path, e.Alias}, []int32{e.Action}, nil)
-		return append(plain, domainForm(e.Domain, remote.EventIOErrorReason, remote.ProcDomainEventCallbackIOErrorReason,
-			remote.ProcDomainEventIOErrorReason, []string{e.Path, e.Alias}, []int32{e.Action}, []string{e.Reason})...)
-	case DomainBalloonChange:
-		return []form{{
-			source: fromDomains, kind: remote.EventBalloonChange, uuid: e.Domain.UUID,
-			procedure: remote.ProcDomainEventCallbackBalloonChange, legacy: remote.ProcDomainEventBalloonChange,
-			payload: func(callback int32, old bool) xdr.Value {
-				return &remote.DomainEvent{Callback: callback, Legacy: old, Domain: wireDomain(e.Domain), Sizes: []uint64{e.ActualKiB}}
-			},
-		}}
-	case DomainDeviceAdded:
-		return domainForm(e.Domain, remote.EventDeviceAdded, remote.ProcDomainEventCallbackDeviceAdded, 0, []string{e.Alias}, nil, nil)
-	case DomainDeviceRemoved:
-		return domainForm(e.Domain, remote.EventDeviceRemoved, remote.ProcDomainEventCallbackDeviceRemoved, 0, []string{e.Alias}, nil, nil)
-	case DomainAgentLifecycle:
-		return domainForm(e.Domain, remote.EventAgentLifecycle, remote.ProcDomainEventCallbackAgentLifecycle, 0,
-			nil, []int32{e.State, e.Reason}, nil)
-	case NetworkLifecycle:
-		return []form{{
-			source: fromNetworks, kind: 0, uuid: e.Network.UUID, procedure: remote.ProcNetworkEventLifecycle,
-			payload: func(callback int32, _ bool) xdr.Value {
-				return &remote.NetworkEvent{Callback: callback, Network: wireNetwork(e.Network), Event: e.Event}
-			},
-		}}
-	case LeaseChange:
-		return leaseForms(e)
-	}
-	return nil
-}
-
-func domainForm(d Domain, kind int32, procedure, legacy uint32, texts []string, numbers []int32, tail []string) []form {
-	return []form{{
-		source: fromDomains, kind: kind, uuid: d.UUID, procedure: procedure, legacy: legacy,
-		payload: func(callback int32, old bool) xdr.Value {
-			return &remote.DomainEvent{Callback: callback, Legacy: old, Domain: wireDomain(d), Texts: texts, Numbers: numbers, Tail: tail}
-		},
-	}}
 }

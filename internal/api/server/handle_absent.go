@@ -4,6 +4,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
+	"taproom/internal/spec"
 )
 
 // bindAbsent answers for what there is none of here. Lists are empty and lookups find nothing, because a client that asks
@@ -35,6 +36,14 @@ func bindAbsent(p *program) {
 
 func noPool(by, what string) error {
 	return virterr.New(virterr.NoStoragePool, "no storage pool with matching %s '%s'", by, what)
+}
+
+func noNodeDevice(name string) error {
+	return virterr.New(virterr.NoNodeDevice, "no node device with matching name '%s'", name)
+}
+
+func noSecret(uuid spec.UUID) error {
+	return virterr.New(virterr.NoSecret, "no secret with matching uuid '%s'", uuid)
 }
 
 func bindAbsentPools(p *program) {
@@ -79,7 +88,7 @@ func bindAbsentObjects(p *program) {
 	bind(p, remote.ProcInterfaceLookupByMACString, byString)
 	bind(p, remote.ProcInterfaceIsActive, func(_ *request, a *remote.NameMAC, _ *remote.Int) error { return noInterface(a.Name) })
 	bind(p, remote.ProcNodeDeviceLookupByName, func(_ *request, a *remote.String, _ *remote.String) error {
-		return virterr.New(virterr.NoNodeDevice, "no node device with matching name '%s'", a.S)
+		return noNodeDevice(a.S)
 	})
 	bind(p, remote.ProcNWFilterLookupByName, func(_ *request, a *remote.String, _ *remote.Network) error {
 		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching name '%s'", a.S)
@@ -91,7 +100,7 @@ func bindAbsentObjects(p *program) {
 		return virterr.New(virterr.NoNWFilterBinding, "no nwfilter binding for port dev '%s'", a.S)
 	})
 	bind(p, remote.ProcSecretLookupByUUID, func(_ *request, a *remote.UUID, _ *xdr.Void) error {
-		return virterr.New(virterr.NoSecret, "no secret with matching uuid '%s'", a.UUID)
+		return noSecret(a.UUID)
 	})
 	bind(p, remote.ProcSecretLookupByUsage, func(_ *request, a *remote.IntString, _ *xdr.Void) error {
 		return virterr.New(virterr.NoSecret, "no secret with matching usage '%s'", a.S)

@@ -34,6 +34,22 @@ func bindEvents(p *program) {
 		return err
 	})
 	bind(p, remote.ProcConnectStoragePoolEventDeregisterAny, deregisterFrom(fromPools))
+	bind(p, remote.ProcConnectNodeDeviceEventRegisterAny, func(q *request, a *remote.NodeDeviceEventRegister, r *remote.Int) (err error) {
+		if a.Device != nil {
+			return noNodeDevice(a.Device.S)
+		}
+		r.N, err = q.conn.register(registration{source: fromNodeDevices, kind: a.Event})
+		return err
+	})
+	bind(p, remote.ProcConnectNodeDeviceEventDeregisterAny, deregisterFrom(fromNodeDevices))
+	bind(p, remote.ProcConnectSecretEventRegisterAny, func(q *request, a *remote.SecretEventRegister, r *remote.Int) (err error) {
+		if a.Secret != nil {
+			return noSecret(a.Secret.UUID)
+		}
+		r.N, err = q.conn.register(registration{source: fromSecrets, kind: a.Event})
+		return err
+	})
+	bind(p, remote.ProcConnectSecretEventDeregisterAny, deregisterFrom(fromSecrets))
 }
 
 func registerDomain(q *request, a *remote.DomainEventRegister, r *remote.Int) (err error) {

@@ -48,7 +48,13 @@ func networkNamed(b Backend, name string) (Network, error) {
 	return Network{}, err
 }
 
-func leaseForms(e LeaseChange) []form {
+// LeaseChange is something that happened to a lease of a network; with own.LeasesMissed, to leases of any.
+type LeaseChange struct {
+	Network Network
+	Event   own.LeaseEvent
+}
+
+func (e LeaseChange) forms() []form {
 	text, err := json.Marshal(e.Event)
 	if err != nil || len(text) > remote.MaxJSON {
 		return nil // text and numbers of a few hundred bytes always have a form

@@ -153,40 +153,6 @@ func TestListFiltersAreGroups(t *testing.T) {
 	}
 }
 
-func TestEveryEventHasItsLayout(t *testing.T) {
-	t.Parallel()
-	d := Domain{Name: "d", UUID: spec.UUID{1}, ID: 4}
-	wire := remote.Domain{Name: "d", UUID: spec.UUID{1}, ID: 4}
-	for _, c := range []struct {
-		event     Event
-		procedure uint32
-		want      xdr.Value
-	}{
-		{DomainLifecycle{d, 2, 1}, 318, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{2, 1}}},
-		{DomainReboot{d}, 319, &remote.DomainEvent{Callback: 9, Domain: wire}},
-		{DomainWatchdog{d, 3}, 321, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{3}}},
-		{DomainIOError{d, "/p", "vda", 1, "enospc"}, 322, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"/p", "vda"}, Numbers: []int32{1}}},
-		{DomainBalloonChange{d, 1 << 40}, 331, &remote.DomainEvent{Callback: 9, Domain: wire, Sizes: []uint64{1 << 40}}},
-		{DomainDeviceAdded{d, "net1"}, 354, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
-		{DomainDeviceRemoved{d, "net1"}, 333, &remote.DomainEvent{Callback: 9, Domain: wire, Texts: []string{"net1"}}},
-		{DomainAgentLifecycle{d, 1, 2}, 348, &remote.DomainEvent{Callback: 9, Domain: wire, Numbers: []int32{1, 2}}},
-		{NetworkLifecycle{Network{Name: "n"}, 2}, 315, &remote.NetworkEvent{Callback: 9, Network: remote.Network{Name: "n"}, Event: 2}},
-	} {
-		f := wireForms(c.event)[0]
-		if f.procedure != c.procedure {
-			t.Errorf("%T: procedure %d, want %d", c.event, f.procedure, c.procedure)
-		}
-		if diff := cmp.Diff(c.want, f.payload(9, false)); diff != "" {
-			t.Errorf("%T (-want +got):\n%s", c.event, diff)
-		}
-	}
-	reason := wireForms(DomainIOError{d, "/p", "vda", 1, "enospc"})[1]
-	want := &remote.DomainEvent{Legacy: true, Domain: wire, Texts: []string{"/p", "vda"}, Numbers: []int32{1}, Tail: []string{"enospc"}}
-	if diff := cmp.Diff(want, reason.payload(0, true)); diff != "" || reason.legacy != 195 {
-		t.Errorf("I/O error with reason, %d (-want +got):\n%s", reason.legacy, diff)
-	}
-}
-
 // FuzzCalls feeds the readers of all calls any message: they read it whole or refuse it.
 func FuzzCalls(f *testing.F) {
 	for _, p := range remote.Procedures() {
