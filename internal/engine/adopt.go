@@ -51,8 +51,8 @@ func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus,
 		return statusGone, err
 	}
 	run.proc = proc
-	run.rec.PID, run.rec.PIDStart = proc.PID(), proc.StartTime()
-	if run.rt, err = e.runtime(d, run.rec); err != nil {
+	run.rec().PID, run.rec().PIDStart = proc.PID(), proc.StartTime()
+	if *run.rt(), err = e.runtime(d, *run.rec()); err != nil {
 		return statusGone, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerAtOnce)
@@ -141,8 +141,8 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	if run.did.state == state {
 		reason = run.did.reason
 	}
-	if run.rec.Phase != phaseRunning { // it passed the point of no return, and nobody wrote that down
-		run.rec.Phase = phaseRunning
+	if run.rec().Phase != phaseRunning { // it passed the point of no return, and nobody wrote that down
+		run.rec().Phase = phaseRunning
 		if err := e.saveRecord(run); err != nil {
 			e.problem.add(e.log, fmt.Sprintf("domain '%s': %v", d.label, err))
 		}
@@ -152,17 +152,17 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 		if v.run != nil && v.ref.State == state { // it was seen before, and whoever saw it knew why
 			reason = v.ref.Reason
 		}
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec.ID, state, reason
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec().ID, state, reason
 	})
 	watch()
 	switch status {
 	case statusShutdown:
-		action := run.doc.OnPoweroff
+		action := run.doc().OnPoweroff
 		if run.rebooting.Load() {
 			action = actionRestart
 		}
 		e.afterEnd(e.ctx, d, run, action, server.ShutoffShutdown, server.EventStoppedShutdown)
 	case statusPanicked:
-		e.afterEnd(e.ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
+		e.afterEnd(e.ctx, d, run, run.doc().OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
 	}
 }

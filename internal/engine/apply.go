@@ -334,5 +334,5 @@ func (e *Engine) planStop(d *domain) []own.Step {
 	if run == nil {
 		return nil
 	}
-	return steps("domain "+d.label, []string{fmt.Sprintf("kill -TERM %d", run.rec.PID)})
+	return steps("domain "+d.label, []string{fmt.Sprintf("kill -TERM %d", run.rec().PID)})
 }

@@ -23,7 +23,7 @@ func (e *Engine) OpenConsole(ctx context.Context, uuid spec.UUID, device string,
 	if err != nil {
 		return nil, err
 	}
-	conn, err := e.openChardev(ctx, c, run.rec.UID)
+	conn, err := e.openChardev(ctx, c, run.rec().UID)
 	if err != nil {
 		return nil, virterr.New(virterr.OperationFailed, "cannot open the console of domain '%s': %w", d.label, err)
 	}

@@ -88,8 +88,8 @@ func (e *Engine) RebootDomain(ctx context.Context, uuid spec.UUID, flags uint32)
 
 func (e *Engine) powerButton(ctx context.Context, uuid spec.UUID, name string, reboot bool) error {
 	return e.control(ctx, uuid, name, func(ctx context.Context, d *domain, run *running) error {
-		reboot := reboot && run.doc.OnReboot == actionRestart // where a reboot is to end the guest, it just ends
-		if run.rebooting.Swap(reboot) != reboot {             // a daemon that dies before the guest has ended leaves word
+		reboot := reboot && run.doc().OnReboot == actionRestart // where a reboot is to end the guest, it just ends
+		if run.rebooting.Swap(reboot) != reboot {               // a daemon that dies before the guest has ended leaves word
 			if err := e.saveRecord(run); err != nil {
 				return virterr.New(virterr.SystemError, "cannot write down that domain '%s' is to %s: %w", d.label, name, err)
 			}

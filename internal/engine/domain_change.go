@@ -52,8 +52,8 @@ func (e *Engine) SetDomainMemory(ctx context.Context, uuid spec.UUID, kib uint64
 // balloon asks a guest to give memory back, or to take it again.
 func (e *Engine) balloon(ctx context.Context, d *domain, kib uint64) error {
 	return e.control(ctx, d.uuid, "set the memory of", func(ctx context.Context, d *domain, run *running) error {
-		if kib > run.head.MaxMemKiB {
-			return virterr.New(virterr.InvalidArg, "cannot set memory of domain '%s' to %d KiB: its maximum is %d KiB", d.label, kib, run.head.MaxMemKiB)
+		if kib > run.head().MaxMemKiB {
+			return virterr.New(virterr.InvalidArg, "cannot set memory of domain '%s' to %d KiB: its maximum is %d KiB", d.label, kib, run.head().MaxMemKiB)
 		}
 		return monitorError(d, "set the memory of", run.mon.Execute(ctx, "balloon", map[string]uint64{"value": kib << 10}, nil))
 	})

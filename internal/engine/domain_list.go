@@ -92,9 +92,9 @@ func (e *Engine) DomainInfo(uuid spec.UUID) (server.DomainInfo, error) {
 }
 
 func (e *Engine) runningInfo(v *view) server.DomainInfo {
-	h := v.run.head
+	h := v.run.head()
 	info := server.DomainInfo{State: v.ref.State, MaxMemKiB: h.MaxMemKiB, MemKiB: v.run.balloonKiB.Load(), VCPUs: h.VCPUs}
-	if use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart); err == nil { // it may just have ended
+	if use, err := e.k.ProcStat(v.run.rec().PID, v.run.rec().PIDStart); err == nil { // it may just have ended
 		info.CPUTimeNS = uint64(use.User + use.System)
 	}
 	return info
@@ -116,7 +116,7 @@ func (e *Engine) DomainVCPUs(uuid spec.UUID, flags uint32) (int32, error) {
 		_, err := d.running()
 		return 0, err
 	case live:
-		h = v.run.head
+		h = *v.run.head()
 	case v.def == nil:
 		return 0, transient(d)
 	default:
@@ -142,7 +142,7 @@ func (e *Engine) DomainMessages(uuid spec.UUID, flags uint32) ([]string, error) 
 	}
 	var out []string
 	if run := d.view().run; run != nil && (flags == 0 || flags&tainting != 0) {
-		for _, t := range run.rec.Tainted {
+		for _, t := range run.rec().Tainted {
 			out = append(out, "tainted: "+t)
 		}
 	}

@@ -37,8 +37,8 @@ func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32)
 		out = append(out, e.cpuStats(v)...)
 	}
 	if wants(server.StatsBalloon) {
-		out = append(out, remote.Uint64Param("balloon.current", v.run.balloonKiB.Load()), remote.Uint64Param("balloon.maximum", v.run.head.MaxMemKiB))
-		if use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart); err == nil {
+		out = append(out, remote.Uint64Param("balloon.current", v.run.balloonKiB.Load()), remote.Uint64Param("balloon.maximum", v.run.head().MaxMemKiB))
+		if use, err := e.k.ProcStat(v.run.rec().PID, v.run.rec().PIDStart); err == nil {
 			out = append(out, remote.Uint64Param("balloon.rss", use.RSS>>10))
 		}
 		for _, b := range e.balloonStats(ctx, v.run) {
@@ -74,7 +74,7 @@ func (e *Engine) definedStats(v *view, wants func(uint32) bool) []server.Param {
 }
 
 func (e *Engine) cpuStats(v *view) []server.Param {
-	use, err := e.k.ProcStat(v.run.rec.PID, v.run.rec.PIDStart)
+	use, err := e.k.ProcStat(v.run.rec().PID, v.run.rec().PIDStart)
 	if err != nil { // it has just ended
 		return nil
 	}
@@ -87,8 +87,9 @@ func (e *Engine) cpuStats(v *view) []server.Param {
 
 // interfaceStats are the net.* figures. They are numbered as the NICs are in the document; one without a link has none.
 func (e *Engine) interfaceStats(v *view) []server.Param {
-	out := []server.Param{remote.UintParam("net.count", uint32(v.run.rec.NICs))}
-	for _, p := range v.run.rec.Ports {
+	rec := v.run.rec()
+	out := []server.Param{remote.UintParam("net.count", uint32(rec.NICs))}
+	for _, p := range rec.Ports {
 		s, err := e.guestSide(p.Name)
 		if err != nil { // its link has just gone
 			continue
@@ -136,8 +137,9 @@ func (e *Engine) InterfaceStats(_ context.Context, uuid spec.UUID, device string
 	if err != nil {
 		return server.InterfaceStats{}, err
 	}
-	for _, p := range run.rec.Ports {
-		if p.Name == device || run.doc.Devices.Interfaces[p.NIC].MAC.Address == device {
+	now := run.hardware()
+	for _, p := range now.rec.Ports {
+		if p.Name == device || now.nic(p).MAC.Address == device {
 			return e.guestSide(p.Name)
 		}
 	}
@@ -155,7 +157,7 @@ func (e *Engine) MemoryStats(ctx context.Context, uuid spec.UUID) ([]server.Memo
 		return nil, err
 	}
 	out := []server.MemoryStat{{Tag: server.MemoryStatActualBalloon, Value: run.balloonKiB.Load()}}
-	if use, err := e.k.ProcStat(run.rec.PID, run.rec.PIDStart); err == nil {
+	if use, err := e.k.ProcStat(run.rec().PID, run.rec().PIDStart); err == nil {
 		out = append(out, server.MemoryStat{Tag: server.MemoryStatRss, Value: use.RSS >> 10})
 	}
 	ctx, cancel := context.WithTimeout(ctx, statsWithin)

@@ -13,7 +13,7 @@ func TestFiguresOfNICsAreNumberedAsInTheDocument(t *testing.T) {
 	t.Parallel()
 	e := small(t)
 	// The first is of type user, which has no link. Every namespace has lo.
-	v := &view{run: &running{rec: record{NICs: 2, Ports: []port{{NIC: 1, Name: "lo"}}}}}
+	v := &view{run: consisting(hardware{rec: record{NICs: 2, Ports: []port{{NIC: 1, Name: "lo"}}}})}
 	got := e.interfaceStats(v)
 	want := []server.Param{remote.UintParam("net.count", 2), remote.StringParam("net.1.name", "lo")}
 	if len(got) != 10 || !cmp.Equal(want, got[:2]) {

@@ -20,7 +20,7 @@ func (e *Engine) DomainXML(_ context.Context, uuid spec.UUID, flags uint32) (str
 		return string(v.run.live(secure).Format()), nil
 	}
 	if v.def == nil && v.run != nil { // transient: what it was started from is all there is
-		return string(guest.Inactive(v.run.doc, secure).Format()), nil
+		return string(guest.Inactive(v.run.doc(), secure).Format()), nil
 	}
 	doc, err := e.definitionOf(d)
 	if err != nil {

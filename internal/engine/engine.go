@@ -200,7 +200,7 @@ func (e *Engine) document(d *domain) (*spec.Domain, error) {
 	v := d.view()
 	switch {
 	case v.run != nil:
-		return v.run.doc, nil
+		return v.run.doc(), nil
 	case v.def == nil:
 		return nil, transient(d)
 	}

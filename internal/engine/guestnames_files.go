@@ -70,8 +70,9 @@ func (e *Engine) macsOfGuests() map[string]map[string][]string {
 		if run == nil {
 			continue
 		}
-		for _, p := range run.rec.Ports {
-			nic := run.doc.Devices.Interfaces[p.NIC]
+		now := run.hardware()
+		for _, p := range now.rec.Ports {
+			nic := now.nic(p)
 			if p.Network == "" || nic.MAC == nil {
 				continue
 			}

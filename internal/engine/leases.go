@@ -196,12 +196,13 @@ func (e *Engine) InterfaceAddresses(ctx context.Context, uuid spec.UUID, source 
 // leasedAddresses are those that DHCP gave to a guest's NICs.
 func (e *Engine) leasedAddresses(ctx context.Context, run *running) ([]server.InterfaceAddresses, error) {
 	var out []server.InterfaceAddresses
-	for _, p := range run.rec.Ports {
+	now := run.hardware()
+	for _, p := range now.rec.Ports {
 		n, ok := e.networks.named(p.Network)
 		if !ok || n.view().live == nil {
 			continue
 		}
-		mac := run.doc.Devices.Interfaces[p.NIC].MAC.Address
+		mac := now.nic(p).MAC.Address
 		leases, err := e.leases(ctx, n, n.view(), mac)
 		if err != nil {
 			return nil, err
@@ -224,8 +225,9 @@ func (e *Engine) neighbourAddresses(run *running) ([]server.InterfaceAddresses, 
 		return nil, virterr.Wrap(virterr.SystemError, err)
 	}
 	var out []server.InterfaceAddresses
-	for _, p := range run.rec.Ports {
-		mac := run.doc.Devices.Interfaces[p.NIC].MAC.Address
+	now := run.hardware()
+	for _, p := range now.rec.Ports {
+		mac := now.nic(p).MAC.Address
 		a := server.InterfaceAddresses{Name: p.Name, MAC: mac}
 		for _, n := range known {
 			if strings.EqualFold(n.MAC, mac) {

@@ -76,7 +76,7 @@ func (e *Engine) onShutdown(ctx context.Context, d *domain, run *running, ev qmp
 	if data.Reason == "host-signal" || data.Reason == "host-qmp-quit" {
 		return // somebody is ending QEMU itself; its exit tells the rest
 	}
-	action := run.doc.OnPoweroff
+	action := run.doc().OnPoweroff
 	switch {
 	case data.Reason == "guest-panic":
 		return // GUEST_PANICKED comes too, and decides
@@ -104,7 +104,7 @@ func shutdownDetail(guest bool) int32 {
 func (e *Engine) onPanic(ctx context.Context, d *domain, run *running, _ qmp.Event) {
 	v, _ := d.setState(run, server.DomainCrashed, server.CrashedPanicked)
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventCrashed, Detail: server.EventCrashedPanicked})
-	e.afterEnd(ctx, d, run, run.doc.OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
+	e.afterEnd(ctx, d, run, run.doc().OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
 }
 
 // afterEnd does what the document says should follow. It runs as a job of its own, so that the guest's other events are

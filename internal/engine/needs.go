@@ -29,7 +29,7 @@ func (s *starting) open(ctx context.Context) error {
 	if err := s.e.k.Mkdir(dir, 0o711); err != nil {
 		return err
 	}
-	if err := s.e.k.MakeCgroup(s.running.rec.Cgroup); err != nil {
+	if err := s.e.k.MakeCgroup(s.running.rec().Cgroup); err != nil {
 		return err
 	}
 	for _, n := range s.compiled.Needs {
@@ -81,7 +81,7 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 	k := s.e.k
 	switch n.Access {
 	case guest.Check:
-		f, err := k.OpenAs(n.Path, s.running.rec.UID, s.running.rec.UID)
+		f, err := k.OpenAs(n.Path, s.running.rec().UID, s.running.rec().UID)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ const guestCgroup = "guest-"
 func (e *Engine) findOrphans(ctx context.Context, guests []*running) error {
 	known := map[spec.UUID]bool{}
 	for _, g := range guests {
-		known[g.rec.UUID] = true
+		known[g.rec().UUID] = true
 	}
 	entries, err := e.k.ReadDir(e.cgroup)
 	if err != nil {

@@ -37,7 +37,7 @@ func (e *Engine) desired() (state.State, error) {
 	}
 	for _, d := range e.domains.all() {
 		if run := d.view().run; run != nil {
-			want = want.Merge(state.State{Ports: e.portsNow(run.rec)})
+			want = want.Merge(state.State{Ports: e.portsNow(*run.rec())})
 		}
 	}
 	return want.Merge(e.orphans.links()), nil

@@ -147,7 +147,7 @@ func (e *Engine) networksOf(r record) map[string]*spec.Network {
 // happened while the guest was being started and nobody saw it yet. Both sides look after they can be seen, so one of the
 // two sees the other. A guest that ends meanwhile needs nothing.
 func (e *Engine) replug(ctx context.Context, d *domain, run *running) {
-	want := state.State{Ports: e.portsNow(run.rec)}
+	want := state.State{Ports: e.portsNow(*run.rec())}
 	_, err := e.converge(context.WithoutCancel(ctx), want, want.Scope())
 	if err != nil && d.view().run == run {
 		e.problem.add(e.log, "domain '"+d.label+"' is cut off from its network: "+err.Error())
@@ -166,7 +166,7 @@ func (e *Engine) replugAll(ctx context.Context, n *network) {
 // nicsOn is how many NICs a guest has on a network.
 func (run *running) nicsOn(network string) int {
 	n := 0
-	for _, p := range run.rec.Ports {
+	for _, p := range run.rec().Ports {
 		if p.Network == network {
 			n++
 		}

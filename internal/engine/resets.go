@@ -48,7 +48,7 @@ func (e *Engine) onReset(ctx context.Context, d *domain, run *running, ev qmp.Ev
 		e.work.Go(func() { e.writeDownBooted(ctx, d, run) })
 	}
 	e.publish(server.DomainReboot{Domain: d.view().ref})
-	if data.Guest && run.doc.OnReboot != actionRestart {
+	if data.Guest && run.doc().OnReboot != actionRestart {
 		// There is nothing to preserve: the guest has begun anew.
 		e.afterEnd(ctx, d, run, "destroy", server.ShutoffDestroyed, server.EventStoppedDestroyed)
 	}

@@ -16,10 +16,7 @@ import (
 
 // running is a guest that runs: its QEMU, and what was made for it.
 type running struct {
-	rec  record       // does not change once others see the guest
-	head definition   // as it was started
-	doc  *spec.Domain // completed, with addresses and aliases
-	rt   guest.Runtime
+	has  atomic.Pointer[hardware]
 	proc *qemu.Process
 	mon  *qmp.Client
 	did  told // whoever holds the domain's slot changes it
@@ -45,18 +42,20 @@ type told struct{ state, reason int32 }
 
 func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{
-		rec: rec, head: headOf(doc), doc: doc, did: told{rec.State, rec.Reason},
+		did:   told{rec.State, rec.Reason},
 		agent: make(chan struct{}, 1), consoles: &consoles{}, cancel: func() {},
 	}
-	run.balloonKiB.Store(run.head.MemKiB)
+	run.has.Store(&hardware{rec: rec, head: headOf(doc), doc: doc})
+	run.balloonKiB.Store(run.head().MemKiB)
 	run.rebooting.Store(rec.Rebooting)
 	return run
 }
 
 // again is a guest as it goes on with another connection to its QEMU. Readers have the first one, which does not change.
 func (run *running) again() *running {
-	next := newRunning(run.rec, run.doc)
-	next.proc, next.rt, next.did = run.proc, run.rt, run.did
+	next := newRunning(*run.rec(), run.doc())
+	*next.rt() = *run.rt()
+	next.proc, next.did = run.proc, run.did
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
 	next.agent, next.consoles, next.regained = run.agent, run.consoles, run.regained
 	next.balloonKiB.Store(run.balloonKiB.Load())
@@ -120,16 +119,17 @@ func (run *running) channelNamed(name string) (path, alias string) {
 
 // live is the document of what runs.
 func (run *running) live(secure bool) *spec.Domain {
-	return guest.Live(run.doc, run.rt, run.liveFacts(), secure)
+	now := run.hardware()
+	return guest.Live(now.doc, now.rt, run.liveFacts(&now.rec), secure)
 }
 
 // liveFacts are what a document shows of a run.
-func (run *running) liveFacts() guest.LiveFacts {
+func (run *running) liveFacts(rec *record) guest.LiveFacts {
 	f := guest.LiveFacts{
-		ID: run.rec.ID, PTYs: run.rec.PTYs, Label: fmt.Sprintf("+%d:+%d", run.rec.UID, run.rec.UID),
-		Bridges: make([]string, run.rec.NICs), PortIDs: make([]string, run.rec.NICs), Connected: run.channels.connected(),
+		ID: rec.ID, PTYs: rec.PTYs, Label: fmt.Sprintf("+%d:+%d", rec.UID, rec.UID),
+		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Connected: run.channels.connected(),
 	}
-	for _, p := range run.rec.Ports {
+	for _, p := range rec.Ports {
 		if p.Network != "" {
 			f.Bridges[p.NIC], f.PortIDs[p.NIC] = p.Bridge, p.ID
 		}

@@ -22,7 +22,7 @@ func (e *Engine) Screenshot(ctx context.Context, uuid spec.UUID, screen uint32) 
 		return "", nil, virterr.New(virterr.InvalidArg, "there is only screen 0, not %d", screen)
 	}
 	err = e.control(ctx, uuid, "take a picture of", func(ctx context.Context, d *domain, run *running) error {
-		if len(run.doc.Devices.Videos) == 0 {
+		if len(run.doc().Devices.Videos) == 0 {
 			return virterr.New(virterr.OperationUnsupported, "domain '%s' has no screen: add <video>", d.label)
 		}
 		picture, err = e.dumpScreen(ctx, run)

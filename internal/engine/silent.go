@@ -68,7 +68,7 @@ func (e *Engine) keepSilent(d *domain, run *running, why error) error {
 		state, reason = server.DomainRunning, server.RunningUnknown
 	}
 	d.update(func(v *view) {
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec.ID, state, reason
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec().ID, state, reason
 	})
 	e.work.Go(func() {
 		defer j.End()
@@ -123,7 +123,7 @@ func (e *Engine) tellSilent(d *domain, silent *running, answered <-chan struct{}
 		return
 	case <-time.After(answerLate):
 	}
-	what := fmt.Sprintf("domain '%s': its QEMU, process %d, does not answer; it is left alone until it does, or is destroyed", d.label, silent.rec.PID)
+	what := fmt.Sprintf("domain '%s': its QEMU, process %d, does not answer; it is left alone until it does, or is destroyed", d.label, silent.rec().PID)
 	e.problem.add(e.log, what)
 	<-answered
 	e.problem.solved(what)

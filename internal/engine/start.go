@@ -99,9 +99,9 @@ func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	run.settling.Store(false)
 	watch := e.watcher(d, run)
 	v := d.update(func(v *view) {
-		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec.ID, run.did.state, run.did.reason, false
+		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec().ID, run.did.state, run.did.reason, false
 	})
-	if !maps.Equal(s.plugged, e.networksOf(run.rec)) {
+	if !maps.Equal(s.plugged, e.networksOf(*run.rec())) {
 		e.replug(e.ctx, d, run)
 	}
 	watch()
@@ -174,7 +174,7 @@ func (s *starting) plan(ctx context.Context) error {
 	s.running = newRunning(rec, s.doc)
 	s.running.trace = s.trace
 	s.running.settling.Store(true)
-	r := &s.running.rec
+	r := s.running.rec()
 	var err error
 	if r.UID, err = e.uids.Take(); err != nil {
 		return fmt.Errorf("a user for its QEMU: %w; stop a guest, or raise uid_count in taproomd.toml", err)
@@ -190,12 +190,12 @@ func (s *starting) plan(ctx context.Context) error {
 
 // compile turns the document and what was taken for it into a command line, and writes the record.
 func (s *starting) compile() error {
-	e, r := s.e, &s.running.rec
+	e, r := s.e, s.running.rec()
 	var err error
-	if s.running.rt, err = e.runtime(s.d, *r); err != nil {
+	if *s.running.rt(), err = e.runtime(s.d, *r); err != nil {
 		return err
 	}
-	if s.compiled, err = guest.Compile(s.doc, s.running.rt); err != nil {
+	if s.compiled, err = guest.Compile(s.doc, *s.running.rt()); err != nil {
 		return about("domain", s.d.label, documentError(err))
 	}
 	r.Tainted = s.compiled.Taints
@@ -209,9 +209,9 @@ func (s *starting) compile() error {
 
 // saveRecord writes the record with the document it runs from.
 func (e *Engine) saveRecord(run *running) error {
-	head := run.rec
+	head := *run.rec()
 	head.State, head.Reason, head.Rebooting = run.did.state, run.did.reason, run.rebooting.Load()
-	return e.records.Put(store.Item[record]{Key: head.UUID.String(), Head: head, Doc: run.doc.Format()})
+	return e.records.Put(store.Item[record]{Key: head.UUID.String(), Head: head, Doc: run.doc().Format()})
 }
 
 // renames is how often a start gives way when somebody else takes the names of its taps.
@@ -219,18 +219,18 @@ const renames = 5
 
 // links makes the guest's taps on their bridges.
 func (s *starting) links(ctx context.Context) error {
-	if len(s.running.rec.Ports) == 0 {
+	if len(s.running.rec().Ports) == 0 {
 		return nil
 	}
 	for try := 0; ; try++ {
-		s.plugged = s.e.networksOf(s.running.rec)
-		want := state.State{Ports: portState(s.running.rec)}
+		s.plugged = s.e.networksOf(*s.running.rec())
+		want := state.State{Ports: portState(*s.running.rec())}
 		env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
 		s.env = env
 		if err == nil || try == renames || !errors.Is(err, state.ErrForeign) && !errors.Is(err, host.ErrTaken) {
 			return err
 		}
-		if err := s.e.rename(s.running.rec.Ports); err != nil {
+		if err := s.e.rename(s.running.rec().Ports); err != nil {
 			return err
 		}
 		if err := s.compile(); err != nil {
@@ -241,7 +241,7 @@ func (s *starting) links(ctx context.Context) error {
 
 // exec starts QEMU and waits for its monitor.
 func (s *starting) exec(ctx context.Context) error {
-	e, p, r := s.e, s.e.places(s.d), &s.running.rec
+	e, p, r := s.e, s.e.places(s.d), s.running.rec()
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ReadyWithin)
 	defer cancel()
 	began := time.Now()
@@ -268,7 +268,7 @@ func (s *starting) settle(ctx context.Context) error {
 	if err := s.instruct(bounded); err != nil {
 		return s.settleError(ctx, err)
 	}
-	s.running.rec.Phase, s.running.did = phaseRunning, told{server.DomainRunning, server.RunningBooted}
+	s.running.rec().Phase, s.running.did = phaseRunning, told{server.DomainRunning, server.RunningBooted}
 	if s.paused {
 		s.running.did = told{server.DomainPaused, server.PausedUser}
 	}
@@ -307,10 +307,10 @@ func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
 	if err := run.mon.Execute(ctx, "query-chardev", nil, &reply); err != nil {
 		return err
 	}
-	run.rec.PTYs = map[string]string{}
+	run.rec().PTYs = map[string]string{}
 	for _, c := range reply {
 		if tty, ok := terminal(c.Filename); ok {
-			run.rec.PTYs[c.Label] = tty
+			run.rec().PTYs[c.Label] = tty
 		}
 		if alias, ok := strings.CutPrefix(c.Label, "char"); ok {
 			run.channels.set(alias, c.Open)
@@ -361,9 +361,9 @@ func (s *starting) undo(ctx context.Context) {
 	case s.running == nil:
 		return
 	case !s.recorded: // nothing was made yet
-		s.e.releaseNames(s.running.rec)
+		s.e.releaseNames(*s.running.rec())
 		return
 	}
 	s.running.letGo()
-	_ = s.e.clearAway(ctx, s.d, s.running.rec)
+	_ = s.e.clearAway(ctx, s.d, *s.running.rec())
 }

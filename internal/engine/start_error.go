@@ -63,7 +63,7 @@ const endWithin = time.Second
 
 // settleError says of a monitor that fell silent what became of its QEMU.
 func (s *starting) settleError(ctx context.Context, err error) error {
-	failed := &qemu.StartError{Binary: s.running.rec.Emulator, Guest: s.d.label, Reason: qemu.ErrSilent, Err: err}
+	failed := &qemu.StartError{Binary: s.running.rec().Emulator, Guest: s.d.label, Reason: qemu.ErrSilent, Err: err}
 	var conn *qmp.ConnError
 	var silent *qmp.NoReplyError
 	switch {
@@ -97,7 +97,7 @@ func (s *starting) explainDeath(err error) error {
 // takenDisplay looks at the address of a display: only now, since only the process that will listen can take it.
 func (s *starting) takenDisplay() (netip.AddrPort, bool) {
 	for _, g := range s.doc.Devices.Graphics {
-		port := uint64(s.running.rec.VNCPort)
+		port := uint64(s.running.rec().VNCPort)
 		if !spec.IsYes(g.AutoPort) {
 			port, _ = strconv.ParseUint(g.Port, 10, 16) // the compiler has read it before
 		}

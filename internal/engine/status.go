@@ -34,8 +34,8 @@ func (e *Engine) domainStatus(ctx context.Context, d *domain, v *view) own.Domai
 		s.VCPUs, s.MemoryKiB = uint32(v.def.head.VCPUs), v.def.head.MemKiB
 		return s
 	}
-	s.VCPUs, s.MemoryKiB, s.Accel = uint32(v.run.head.VCPUs), v.run.balloonKiB.Load(), v.run.rec.Accel
-	for _, t := range v.run.rec.Tainted {
+	s.VCPUs, s.MemoryKiB, s.Accel = uint32(v.run.head().VCPUs), v.run.balloonKiB.Load(), v.run.rec().Accel
+	for _, t := range v.run.rec().Tainted {
 		s.Notes = append(s.Notes, "tainted: "+t)
 	}
 	nics, err := e.InterfaceAddresses(ctx, d.uuid, server.AddressesLease)

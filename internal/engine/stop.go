@@ -79,7 +79,7 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
 	run.letGo()
-	err := e.clearAway(ctx, d, run.rec)
+	err := e.clearAway(ctx, d, *run.rec())
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})

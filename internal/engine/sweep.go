@@ -13,7 +13,7 @@ import (
 func (e *Engine) sweepGuests(guests []*running) error {
 	known := map[string]bool{}
 	for _, g := range guests {
-		known[g.rec.UUID.String()] = true
+		known[g.rec().UUID.String()] = true
 	}
 	entries, err := e.k.ReadDir(e.paths.Guests())
 	if err != nil {

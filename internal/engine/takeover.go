@@ -25,7 +25,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		return err
 	}
 	for _, g := range guests {
-		want = want.Merge(state.State{Ports: e.portsNow(g.rec)})
+		want = want.Merge(state.State{Ports: e.portsNow(*g.rec())})
 	}
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
@@ -156,16 +156,16 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 		run.letGo()
 		e.letGoOf(d)
 		return nil, err
-	case run.rec.Phase == phaseRunning:
+	case run.rec().Phase == phaseRunning:
 		return run, e.keepSilent(d, run, err)
 	default: // a start that nobody was told of
 		err = nil
 	}
-	if err != nil || status == statusGone || status == statusPrelaunch && run.rec.Phase == phaseStarting {
+	if err != nil || status == statusGone || status == statusPrelaunch && run.rec().Phase == phaseStarting {
 		run.letGo()
 		_ = e.clearAway(ctx, d, i.Head) // stays a problem until it can be
 		e.letGoOf(d)
-		if run.rec.Phase == phaseRunning {
+		if run.rec().Phase == phaseRunning {
 			d.update(func(v *view) { v.ref.Reason = server.ShutoffCrashed })
 		}
 		return nil, err

@@ -58,7 +58,7 @@ func stagesOf(t *job.Trace) []stage {
 // networkStages are those of the networks that started just before the guest.
 func (e *Engine) networkStages(run *running) []stage {
 	var out []stage
-	for _, p := range run.rec.Ports {
+	for _, p := range run.rec().Ports {
 		n, ok := e.networks.named(p.Network)
 		if !ok {
 			continue

@@ -27,8 +27,8 @@ func (e *Engine) vcpuThreads(ctx context.Context, run *running) (cpus []vcpuThre
 // vcpuStats are the vcpu.* figures of a domain that runs: how many, and how long each of them has.
 func (e *Engine) vcpuStats(ctx context.Context, v *view) []server.Param {
 	out := []server.Param{
-		remote.UintParam("vcpu.current", uint32(v.run.head.VCPUs)),
-		remote.UintParam("vcpu.maximum", uint32(v.run.head.MaxVCPUs)),
+		remote.UintParam("vcpu.current", uint32(v.run.head().VCPUs)),
+		remote.UintParam("vcpu.maximum", uint32(v.run.head().MaxVCPUs)),
 	}
 	cpus, err := e.vcpuThreads(ctx, v.run)
 	if err != nil {
@@ -37,7 +37,7 @@ func (e *Engine) vcpuStats(ctx context.Context, v *view) []server.Param {
 	for _, c := range cpus {
 		prefix := fmt.Sprintf("vcpu.%d.", c.Index)
 		out = append(out, remote.IntParam(prefix+"state", vcpuRunning))
-		if s, err := e.k.ThreadStat(v.run.rec.PID, c.Thread); err == nil {
+		if s, err := e.k.ThreadStat(v.run.rec().PID, c.Thread); err == nil {
 			out = append(out, remote.Uint64Param(prefix+"time", uint64(s.Time)))
 		}
 	}
@@ -63,7 +63,7 @@ func (e *Engine) VCPUs(ctx context.Context, uuid spec.UUID) ([]server.VCPU, erro
 	var out []server.VCPU
 	for _, c := range cpus {
 		v := server.VCPU{Number: uint32(c.Index), State: vcpuRunning, CPU: -1}
-		if s, err := e.k.ThreadStat(run.rec.PID, c.Thread); err == nil { // it may just have ended
+		if s, err := e.k.ThreadStat(run.rec().PID, c.Thread); err == nil { // it may just have ended
 			v.TimeNS, v.CPU = uint64(s.Time), int32(s.CPU)
 		}
 		out = append(out, v)
