@@ -52,9 +52,17 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 			e.publish(server.DomainBalloonChange{Domain: d.view().ref, ActualKiB: data.Actual >> 10})
 		}
 	},
-	"VSERPORT_CHANGE": (*Engine).onChannel,
-	"WATCHDOG":        (*Engine).onWatchdog,
-	"BLOCK_IO_ERROR":  (*Engine).onIOError,
+	"VSERPORT_CHANGE":    (*Engine).onChannel,
+	"RTC_CHANGE":         tell(tellClock),
+	"MEMORY_FAILURE":     tell(tellMemoryFailure),
+	"VNC_CONNECTED":      tell(tellDisplay(displayConnect)),
+	"VNC_INITIALIZED":    tell(tellDisplay(displayInitialize)),
+	"VNC_DISCONNECTED":   tell(tellDisplay(displayDisconnect)),
+	"SPICE_CONNECTED":    tell(tellDisplay(displayConnect)),
+	"SPICE_INITIALIZED":  tell(tellDisplay(displayInitialize)),
+	"SPICE_DISCONNECTED": tell(tellDisplay(displayDisconnect)),
+	"WATCHDOG":           (*Engine).onWatchdog,
+	"BLOCK_IO_ERROR":     (*Engine).onIOError,
 	"DEVICE_DELETED": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
 		var data struct {
 			Device string `json:"device"`

@@ -38,6 +38,7 @@ func (e *Engine) lost(ctx context.Context, d *domain, run *running) {
 // than could be taken in. What was missed is read from its state. The caller holds the domain's slot.
 func (e *Engine) regain(ctx context.Context, d *domain, run *running, why error) {
 	e.log.Warn("the connection to a guest's QEMU broke; connecting again", "domain", d.label, "reason", why)
+	e.publish(server.DomainControlError{Domain: d.view().ref})
 	select {
 	case <-time.After(time.Until(run.regained.Add(regainEvery))): // at once when it never broke
 	case <-run.proc.Exited():

@@ -143,4 +143,3 @@ func checkForm(t *testing.T, f form, name string, fields, dom []byte) {
 		t.Errorf("%s without callback numbers (-want +got):\n%s", full, diff)
 	}
 }
-
