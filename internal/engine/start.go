@@ -195,8 +195,8 @@ func (s *starting) compile() error {
 	if *s.running.rt(), err = e.runtime(s.d, *r); err != nil {
 		return err
 	}
-	if s.compiled, err = guest.Compile(s.doc, *s.running.rt()); err != nil {
-		return about("domain", s.d.label, documentError(err))
+	if s.compiled, err = e.compileGuest(s.doc, *s.running.rt()); err != nil {
+		return err
 	}
 	r.Tainted = s.compiled.Taints
 	r.Sockets = s.sockets()

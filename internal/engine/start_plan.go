@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"taproom/internal/api/own"
-	"taproom/internal/guest"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -28,9 +27,9 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := guest.Compile(doc, rt)
+	compiled, err := e.compileGuest(doc, rt)
 	if err != nil {
-		return nil, about("domain", doc.Name, documentError(err))
+		return nil, err
 	}
 	want := state.State{Ports: portState(rec)}
 	plan, err := planFor(ctx, e.env(), want, want.Scope())

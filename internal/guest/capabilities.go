@@ -160,7 +160,7 @@ func DomainCapabilities(f CapFacts, arch, machine, virtType string) (*spec.Domai
 		OS:       spec.DomainCapsOS{Supported: "yes", Enums: []spec.DomainCapsEnum{spec.Enum("firmware")}, Loader: &spec.DomainCapsLoader{Supported: "no"}},
 		CPU:      spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
 		Devices:  devicesOf(fam),
-		Features: featuresOf(),
+		Features: featuresOf(fam, virtType),
 	}
 	if m.MaxCPUs > 0 {
 		c.VCPU = &spec.DomainCapsVCPU{Max: strconv.Itoa(m.MaxCPUs)}
@@ -195,9 +195,16 @@ func cpuModes(f CapFacts, virtType string) []spec.DomainCapsCPUMode {
 	}
 }
 
-func featuresOf() spec.DomainCapsFeatures {
+func featuresOf(fam family, virtType string) spec.DomainCapsFeatures {
 	yes, no := &spec.Supported{Supported: "yes"}, &spec.Supported{Supported: "no"}
-	return spec.DomainCapsFeatures{
+	f := spec.DomainCapsFeatures{
 		GIC: spec.Device(false), VMCoreInfo: yes, GenID: no, BackingStoreInput: yes, Backup: no, SEV: no, SGX: no, HyperV: spec.Device(false),
 	}
+	if fam.pci() {
+		f.GenID = yes
+	}
+	if virtType == "kvm" { // without KVM, QEMU takes most of them and does nothing
+		f.HyperV = spec.Device(true, spec.Enum("features", enlightenments()...))
+	}
+	return f
 }

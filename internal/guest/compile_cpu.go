@@ -82,10 +82,9 @@ func (c *compiler) cpuFlags() (qemu.Props, error) {
 			p = p.With("hv-time", true)
 		}
 	}
+	p = append(p, c.hyperv()...)
 	if c.kvm() {
-		if set, v := on(f.PVSpin); set {
-			p = p.With("kvm-pv-unhalt", v)
-		}
+		p = append(p, c.kvmFeatures()...)
 	}
 	if m := c.d.CPU.MaxPhys; m != nil {
 		bits, ok := m.Attr("bits")

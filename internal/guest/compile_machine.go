@@ -54,7 +54,11 @@ func (c *compiler) machine() error {
 	if b := c.d.OS.BIOS; b != nil && b.UseSerial == "yes" && c.fam.pci() {
 		p = p.With("graphics", false) // the firmware writes to the serial port then
 	}
-	c.cfg.Machine, c.cfg.Accel = qemu.Option{Head: c.d.OS.Type.Machine, Props: p}, qemu.Option{Head: c.rt.Accel}
+	var err error
+	if c.cfg.Accel, err = c.accelerator(); err != nil {
+		return err
+	}
+	c.cfg.Machine = qemu.Option{Head: c.d.OS.Type.Machine, Props: p}
 	if set, v := on(f.VMCore); set && v {
 		c.cfg.Devices = append(c.cfg.Devices, qemu.Props{{Key: "driver", Value: "vmcoreinfo"}})
 	}

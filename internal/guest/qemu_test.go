@@ -33,6 +33,9 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 			rt.Accel, rt.Dir, rt.QMP = "tcg", scratch, ""
 			if d.Features != nil {
 				d.Features.IOAPIC = nil // needs KVM
+				if d.Features.HyperV != nil {
+					d.Features.HyperV.VPIndex = nil
+				}
 			}
 			for i := range rt.NICs {
 				rt.NICs[i] = NICRuntime{Tap: "tap" + string(rune('a'+i%26)) + string(rune('a'+i/26))}

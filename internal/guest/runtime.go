@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taproom/internal/qemu"
+	"taproom/internal/spec"
 )
 
 // Runtime is what was prepared for one run of a guest.
@@ -22,6 +23,8 @@ type Runtime struct {
 	VNCPort, VNCWebSocket int
 	// Now is the time of the start: clock offset='variable' counts from it.
 	Now time.Time
+	// HostSysinfo is the host's own SMBIOS, for <smbios mode='host'/>; nil where it has none.
+	HostSysinfo *spec.Sysinfo
 }
 
 // NICRuntime is what was prepared for one NIC. A NIC of type user needs nothing.

@@ -9,6 +9,7 @@ type Domain struct {
 	ID            string       `xml:"id,attr,omitempty"` // live documents only
 	Name          string       `xml:"name"`
 	UUID          *UUID        `xml:"uuid"`
+	GenID         *GenID       `xml:"genid"`
 	Title         string       `xml:"title,omitempty"`
 	Description   string       `xml:"description,omitempty"`
 	Metadata      *Metadata    `xml:"metadata"`
@@ -16,6 +17,7 @@ type Domain struct {
 	CurrentMemory *Memory      `xml:"currentMemory"`
 	VCPU          *VCPU        `xml:"vcpu"`
 	Resource      *Resource    `xml:"resource"`
+	Sysinfo       []Sysinfo    `xml:"sysinfo"`
 	OS            OS           `xml:"os"`
 	Features      *Features    `xml:"features"`
 	CPU           *CPU         `xml:"cpu"`
@@ -105,18 +107,18 @@ type BIOS struct {
 
 // Features are switches; a pointer to State that is nil was not written.
 type Features struct {
-	ACPI   *State   `xml:"acpi"`
-	APIC   *State   `xml:"apic"`
-	PAE    *State   `xml:"pae"`
-	HAP    *State   `xml:"hap"`
-	HyperV *Element `xml:"hyperv"`
-	KVM    *Element `xml:"kvm"`
-	PVSpin *State   `xml:"pvspinlock"`
-	PMU    *State   `xml:"pmu"`
-	VMPort *State   `xml:"vmport"`
-	SMM    *State   `xml:"smm"`
-	IOAPIC *Element `xml:"ioapic"`
-	VMCore *State   `xml:"vmcoreinfo"`
+	ACPI   *State       `xml:"acpi"`
+	APIC   *APIC        `xml:"apic"`
+	PAE    *State       `xml:"pae"`
+	HAP    *State       `xml:"hap"`
+	HyperV *HyperV      `xml:"hyperv"`
+	KVM    *KVMFeatures `xml:"kvm"`
+	PVSpin *State       `xml:"pvspinlock"`
+	PMU    *State       `xml:"pmu"`
+	VMPort *State       `xml:"vmport"`
+	SMM    *State       `xml:"smm"`
+	IOAPIC *Element     `xml:"ioapic"`
+	VMCore *State       `xml:"vmcoreinfo"`
 	Extra
 }
 

@@ -11,7 +11,6 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 	m := map[string]rule{
 		"@type": values("qemu kvm", "kqemu xen lxc uml openvz test vmware hyperv vbox phyp parallels vz bhyve hvf"),
 
-		"genid":                       refuse("a generation ID is not given to guests yet"),
 		"maxMemory":                   refuse("memory cannot be plugged yet"),
 		"memoryBacking":               refuse("memory is always anonymous and not locked"),
 		"memory/@dumpCore":            just("on", "guest memory cannot be left out of core dumps yet"),
@@ -29,7 +28,6 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"idmap":                       refuse("user namespaces are for containers"),
 		"bootloader":                  refuse("a host boot loader is for Xen guests"),
 		"bootloader_args":             refuse("a host boot loader is for Xen guests"),
-		"sysinfo":                     refuse("SMBIOS and fw_cfg strings are not implemented yet"),
 		"keywrap":                     refuse("it is for s390 guests"),
 		"launchSecurity":              refuse("encrypted guests are not implemented yet"),
 		"perf":                        refuse("performance events are not counted yet"),
@@ -47,7 +45,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"seclabel/@relabel":  yesNo(),
 		"seclabel/baselabel": refuse("labels are not chosen by documents"),
 	}
-	addRules(m, osRules(), featureRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
+	addRules(m, osRules(), sysinfoRules(), featureRules(), enlightenRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
 	return m
 })
 
@@ -73,7 +71,7 @@ func osRules() map[string]rule {
 		"os/bootmenu/@timeout":   number(0, 65535),
 		"os/bios/@useserial":     yesNo(),
 		"os/bios/@rebootTimeout": pattern(`-1|[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]`, "-1 to 65535 milliseconds"),
-		"os/smbios/@mode":        values("emulate", "host sysinfo"),
+		"os/smbios/@mode":        values("emulate host sysinfo", ""),
 		"os/acpi":                refuse("ACPI tables of the document's own are not implemented yet"),
 		"os/root":                refuse("it is for Xen guests"),
 		"os/init":                container,
@@ -92,9 +90,6 @@ const otherArchs = "alpha armv6l armv7l armv7b aarch64 cris ia64 lm32 loongarch6
 
 func featureRules() map[string]rule {
 	m := map[string]rule{
-		"features/apic/@eoi":      refuse("the APIC's end-of-interrupt mode is not implemented yet"),
-		"features/hyperv":         refuse("Hyper-V enlightenments are not implemented yet"),
-		"features/kvm":            plain("KVM's own features are not implemented yet"),
 		"features/ioapic/@driver": values("kvm qemu", ""),
 		"features/smm/tseg":       refuse("the size of TSEG cannot be chosen yet"),
 		"features/capabilities":   refuse("capabilities are for containers"),

@@ -108,8 +108,6 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><disk><iotune/></disk></devices></domain>", "devices/disk/iotune", true},
 		{"<domain><devices><rng><address type='ccw'/></rng></devices></domain>", "devices/rng/address/@type", true},
 		{"<domain><devices><rng><address slot='0x20'/></rng></devices></domain>", "devices/rng/address/@slot", false},
-		{"<domain><features><hyperv><relaxed state='on'/></hyperv></features></domain>", "features/hyperv", true},
-		{"<domain><features><kvm><hidden state='on'/></kvm></features></domain>", "features/kvm", true},
 		{"<domain><features><acpi state='perhaps'/></features></domain>", "features/acpi/@state", false},
 		{"<domain><name>a</name><name>b</name></domain>", "name", false},
 		{"<domain><devices><graphics passwdValidTo='2026-01-01T00:00:00'/></devices></domain>", "devices/graphics/@passwdValidTo", true},
