@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/miekg/dns"
 )
@@ -44,6 +45,7 @@ type checker struct {
 	rcode   int
 	cut     int // where the OPT record begins, and what it leaves of the last section
 	kept    uint16
+	ttls    []int // where the times to live lie, ascending
 }
 
 // check takes the message apart. The question, at its start, was compared already and has the length of name.
@@ -84,7 +86,7 @@ func (c *checker) record(section int, index uint16) error {
 	if err != nil {
 		return err
 	}
-	if off+10 > len(c.msg) {
+	if off+10 > len(c.msg) || c.ages(c.off) {
 		return errLie
 	}
 	typ, class := binary.BigEndian.Uint16(c.msg[off:]), binary.BigEndian.Uint16(c.msg[off+2:])
@@ -105,7 +107,8 @@ func (c *checker) record(section int, index uint16) error {
 	if class != dns.ClassINET || typ >= dns.TypeTKEY && typ <= dns.TypeANY && section != additionals {
 		return errLie
 	}
-	target, err := checkData(c.msg, data, c.off, typ)
+	c.ttls = append(c.ttls, off+4)
+	target, err := c.data(data, c.off, typ)
 	if err != nil {
 		return err
 	}
@@ -191,9 +194,32 @@ func (c *checker) lifetime(end string) uint32 {
 	return 0
 }
 
-// checkData checks the data of types that may hold compressed names (RFC 3597 section 4 ends the list), and of
+// ages reports whether the name at off, which can be read, goes through a time to live: it would be another name, or none,
+// when the reply is passed on later. A pointer leads to a name that ended before the one it stands in began.
+func (c *checker) ages(off int) bool {
+	start, limit := off, len(c.msg)
+	for {
+		n := int(c.msg[off])
+		if n >= 0xc0 {
+			off = n<<8&0x3f00 | int(c.msg[off+1])
+			start, limit = off, start
+			continue
+		}
+		end := off + 1 + n
+		i, _ := slices.BinarySearch(c.ttls, off-3)
+		if end > limit || i < len(c.ttls) && c.ttls[i] < end {
+			return true
+		}
+		if n == 0 {
+			return false
+		}
+		off = end
+	}
+}
+
+// data checks the data of types that may hold compressed names (RFC 3597 section 4 ends the list), and of
 // addresses. It returns the name of an alias.
-func checkData(msg []byte, off, end int, typ uint16) (target string, err error) {
+func (c *checker) data(off, end int, typ uint16) (target string, err error) {
 	before, names, after := 0, 1, 0
 	switch typ {
 	case dns.TypeA:
@@ -221,7 +247,7 @@ func checkData(msg []byte, off, end int, typ uint16) (target string, err error) 
 			if off+before >= end {
 				return "", errLie
 			}
-			before += 1 + int(msg[off+before])
+			before += 1 + int(c.msg[off+before])
 		}
 	default:
 		return "", nil
@@ -233,9 +259,13 @@ func checkData(msg []byte, off, end int, typ uint16) (target string, err error) 
 			return "", errLie
 		}
 		var name []byte
-		name, off, err = readName(room[:0], msg[:end], off)
+		start := off
+		name, off, err = readName(room[:0], c.msg[:end], off)
 		if err != nil {
 			return "", err
+		}
+		if c.ages(start) {
+			return "", errLie
 		}
 		if typ == dns.TypeCNAME {
 			target = string(name)

@@ -42,6 +42,8 @@ func TestARepliesRecordsAreChecked(t *testing.T) {
 			"0003 0000 0000",
 			"'example' 0027 0001 0000003c 0003 016f 00 'example' 002e 0001 0000003c 0000 c00c 0005 0001 0000003c 0005 0171 016f 00", "0 s, 3 0 0",
 		},
+		"an owner in a TTL":        {"0001 0000 0001", "c00c 0010 0001 00000178 0001 00 c021 0001 0001 0000003c 0004 c0000201", "lies"},
+		"an owner over its TTL":    {"0001 0000 0001", "c00c 0010 0001 0000003c 0001 10 c027 0010 0001 0000003c 0005 c000020100", "lies"},
 		"another's address":        {"0002 0000 0000", recordA + "'bank.example' 0001 0001 0000003c 0004 c0000201", "lies"},
 		"another's alias":          {"0002 0000 0000", recordA + "'bank.example' 0005 0001 0000003c 0002 c00c", "lies"},
 		"a DNAME beside":           {"0002 0000 0000", recordA + "'bank.example' 0027 0001 0000003c 0002 c00c", "lies"},
