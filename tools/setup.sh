@@ -9,7 +9,7 @@ run="qemu-system-x86 nftables iproute2 xz-utils"
 case ${1:-} in
   build) packages="ca-certificates git" ;;
   run) packages="ca-certificates git $run" ;;
-  test) packages="ca-certificates git $run qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc busybox bind9-dnsutils curl procps dbus-daemon iptables iputils-ping ndisc6 ipxe-qemu systemd" ;;
+  test) packages="ca-certificates git $run qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc busybox bind9-dnsutils curl procps dbus-daemon iptables iputils-ping ndisc6 ipxe-qemu systemd ovmf" ;;
   race) packages="gcc libc6-dev" ;;
   *) echo "usage: $0 build|run|test|race" >&2; exit 2 ;;
 esac

@@ -195,7 +195,7 @@ func headOf(doc *spec.Domain) definition {
 }
 
 // UndefineDomain implements server.DomainJobs. A domain that runs goes on, as a transient one.
-func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, _ uint32) error {
+func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
 	d, err := e.domain(uuid)
 	if err != nil {
 		return err
@@ -208,6 +208,9 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, _ uint32) e
 	v := d.view()
 	if v.def == nil {
 		return virterr.New(virterr.OperationInvalid, "cannot undefine transient domain '%s'", d.label)
+	}
+	if err := e.nvramAtUndefine(d, flags); err != nil {
+		return err
 	}
 	if err := e.definitions.Delete(uuid.String()); err != nil {
 		return virterr.New(virterr.SystemError, "cannot remove the definition of domain '%s': %w", d.label, err)

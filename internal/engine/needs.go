@@ -91,6 +91,11 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		if n.Access == guest.ReadWrite {
 			flags = os.O_RDWR
 		}
+		if n.NVRAM {
+			if err := s.makeNVRAM(n); err != nil {
+				return nil, err
+			}
+		}
 		return s.openImage(n, flags)
 	case guest.WriteOnly:
 		return s.openOutput(n, os.O_TRUNC)

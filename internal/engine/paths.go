@@ -33,6 +33,9 @@ func (p Paths) Domains() string { return filepath.Join(p.Lib, "domains") }
 // Networks is where definitions of networks lie, one file each.
 func (p Paths) Networks() string { return filepath.Join(p.Lib, "networks") }
 
+// NVRAM is where the variables of guests' UEFI firmware lie, one file each.
+func (p Paths) NVRAM() string { return filepath.Join(p.Lib, "nvram") }
+
 // Leases is where the DHCP leases of networks lie, one file each.
 func (p Paths) Leases() string { return filepath.Join(p.Lib, "leases") }
 

@@ -84,7 +84,7 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if err := e.nothingLeft(ctx, d.uuid); err != nil {
 		return server.Domain{}, e.startError(d, err)
 	}
-	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0}
+	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
 		s.undo(back)
@@ -123,17 +123,18 @@ func (e *Engine) watcher(d *domain, run *running) (watch func()) {
 
 // starting is one start under way.
 type starting struct {
-	e        *Engine
-	d        *domain
-	doc      *spec.Domain
-	trace    *job.Trace
-	paused   bool
-	running  *running
-	compiled *guest.Compiled
-	recorded bool
-	files    map[string]*os.File      // what QEMU inherits; closed here when it has
-	env      *state.Env               // the taps
-	plugged  map[string]*spec.Network // what they were plugged into
+	e          *Engine
+	d          *domain
+	doc        *spec.Domain
+	trace      *job.Trace
+	paused     bool
+	resetNVRAM bool // UEFI variables begin afresh
+	running    *running
+	compiled   *guest.Compiled
+	recorded   bool
+	files      map[string]*os.File      // what QEMU inherits; closed here when it has
+	env        *state.Env               // the taps
+	plugged    map[string]*spec.Network // what they were plugged into
 }
 
 // run does the stages of a start in their order.

@@ -157,7 +157,7 @@ func DomainCapabilities(f CapFacts, arch, machine, virtType string) (*spec.Domai
 	}
 	c := &spec.DomainCapabilities{
 		Path: f.Host.Emulator, Domain: virtType, Machine: m.Name, Arch: arch, IOThreads: &spec.Supported{Supported: "no"},
-		OS:       spec.DomainCapsOS{Supported: "yes", Enums: []spec.DomainCapsEnum{spec.Enum("firmware")}, Loader: &spec.DomainCapsLoader{Supported: "no"}},
+		OS:       firmwareOf(f.Host, fam, arch, m.Name),
 		CPU:      spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
 		Devices:  devicesOf(fam),
 		Features: featuresOf(fam, virtType),

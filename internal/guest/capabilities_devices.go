@@ -46,3 +46,26 @@ func diskBuses(fam family) []string {
 	}
 	return buses
 }
+
+// firmwareOf lists the firmware that a document may ask for or name: the machine's own, and UEFI that is installed.
+func firmwareOf(h HostFacts, fam family, arch, machine string) spec.DomainCapsOS {
+	os := spec.DomainCapsOS{Supported: "yes", Enums: []spec.DomainCapsEnum{spec.Enum("firmware")}, Loader: &spec.DomainCapsLoader{Supported: "no"}}
+	if !fam.pci() {
+		return os
+	}
+	known := []string{"bios"}
+	l := &spec.DomainCapsLoader{Supported: "yes"}
+	for _, image := range h.firmware().Loaders(arch, machine) {
+		l.Values = append(l.Values, spec.DomainCapsValue{Value: image})
+	}
+	secure := []string{"no"}
+	if len(l.Values) > 0 {
+		known = append(known, "efi")
+		if h.firmware().Secure(arch, machine) {
+			secure = []string{"yes", "no"}
+		}
+	}
+	l.Enums = []spec.DomainCapsEnum{spec.Enum("type", "rom", "pflash"), spec.Enum("readonly", "yes", "no"), spec.Enum("secure", secure...)}
+	os.Enums, os.Loader = []spec.DomainCapsEnum{spec.Enum("firmware", known...)}, l
+	return os
+}

@@ -211,7 +211,7 @@ func TestAcceleratorDecidesWhatHostCPUMeans(t *testing.T) {
 // What Complete and Live write has to be valid: it comes back when a user edits it.
 func TestCompletedAndLiveDocumentsAreValid(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"define", "only", "live"} {
+	for _, dir := range []string{"define", "only", "live", "devices"} {
 		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
 			d := parse(t, files["domain.xml"])
 			var refused *spec.UnsupportedError

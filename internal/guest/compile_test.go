@@ -60,6 +60,9 @@ func describe(c *Compiled) string {
 		if n.Image {
 			words = append(words, n.Format)
 		}
+		if n.Template != "" {
+			words = append(words, "from", n.Template)
+		}
 		if n.Backing {
 			words = append(words, "backed")
 		}
@@ -79,7 +82,7 @@ func describe(c *Compiled) string {
 
 func TestCompileGivesTheSameCommandLineForTheSameDocument(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"define", "only"} {
+	for _, dir := range []string{"define", "only", "devices"} {
 		cases(t, dir, func(t *testing.T, path string, files map[string][]byte) {
 			d := parse(t, files["domain.xml"])
 			if err := Complete(d, pcHost()); err != nil {

@@ -13,7 +13,7 @@ func Complete(d *spec.Domain, f HostFacts) error {
 	}
 	c := completer{d: d, dev: d.Devices, host: f}
 	steps := []func() error{
-		c.forget, c.identity, c.genID, c.enlightenments, c.machine, c.memory, c.cpu, c.boot, c.clock, c.lifecycle,
+		c.forget, c.identity, c.genID, c.enlightenments, c.machine, c.firmware, c.memory, c.cpu, c.boot, c.clock, c.lifecycle,
 		c.diskOrder, c.controllerOrder,
 		c.disks, c.interfaces, c.serials, c.channels,
 		c.defaultControllers, c.inputs, c.graphics, c.videos, c.smallDevices,

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"taproom/internal/guest/firmware"
 	"taproom/internal/spec"
 )
 
@@ -29,9 +30,21 @@ func pcHost() HostFacts {
 			{Name: "microvm", MaxCPUs: 288},
 			{Name: "isapc", MaxCPUs: 1},
 		},
-		NewMAC:  func() string { return "52:54:00:00:00:ff" },
-		NewUUID: func() spec.UUID { return spec.UUID{0xff} },
+		Firmware: debianFirmware,
+		NVRAMDir: "/var/lib/taproom/nvram",
+		NewMAC:   func() string { return "52:54:00:00:00:ff" },
+		NewUUID:  func() spec.UUID { return spec.UUID{0xff} },
 	}
+}
+
+// debianFirmware are the descriptors of Debian 12's package ovmf.
+func debianFirmware() firmware.List {
+	dir := firmware.Dir{}
+	paths, _ := filepath.Glob("testdata/firmware/*.json")
+	for _, p := range paths {
+		dir[filepath.Base(p)], _ = os.ReadFile(p)
+	}
+	return firmware.Read(dir)
 }
 
 func parse(t *testing.T, doc []byte) *spec.Domain {
@@ -148,7 +161,7 @@ func TestCompleteOfACompleteDocumentMovesNothing(t *testing.T) {
 // What libvirt takes is not refused before it is completed.
 func TestADocumentThatCanBeCompletedIsValid(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"define", "only", "live"} {
+	for _, dir := range []string{"define", "only", "live", "devices"} {
 		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
 			for name, doc := range files {
 				if !strings.HasSuffix(name, ".xml") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"taproom/internal/guest/firmware"
 	"taproom/internal/spec"
 )
 
@@ -20,6 +21,10 @@ type HostFacts struct {
 	// ChannelDirs are folders in which host sides of channels are made up at start. A path below one of them that came
 	// back with a live document is dropped, so that the next start makes up its own.
 	ChannelDirs []string
+	// Firmware are the descriptors of UEFI firmware. It is asked when a document wants some; nil: there are none.
+	Firmware func() firmware.List
+	// NVRAMDir is where files with variables of firmware go that a document gives no place.
+	NVRAMDir string
 	// NewMAC and NewUUID replace the random ones in tests.
 	NewMAC  func() string
 	NewUUID func() spec.UUID
@@ -75,4 +80,12 @@ func (f HostFacts) ownChannelPath(path string) bool {
 		}
 	}
 	return false
+}
+
+// firmware returns the descriptors of UEFI firmware.
+func (f HostFacts) firmware() firmware.List {
+	if f.Firmware == nil {
+		return firmware.List{}
+	}
+	return f.Firmware()
 }

@@ -40,7 +40,7 @@ func TestLiveShowsAliasesTerminalsAndPorts(t *testing.T) {
 
 func TestDefiningALiveDocumentGivesTheInactiveOne(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"define", "only", "live"} {
+	for _, dir := range []string{"define", "only", "live", "devices"} {
 		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
 			d := parse(t, files["domain.xml"])
 			if err := Complete(d, pcHost()); err != nil {

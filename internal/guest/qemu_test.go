@@ -22,11 +22,13 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; install qemu-system-x86", err)
 	}
-	for _, dir := range []string{"define", "only"} {
+	for _, dir := range []string{"define", "only", "devices"} {
 		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
 			scratch := t.TempDir()
 			d := parse(t, moveTo(scratch, files["domain.xml"]))
-			if err := Complete(d, pcHost()); err != nil {
+			facts := pcHost()
+			facts.NVRAMDir = scratch
+			if err := Complete(d, facts); err != nil {
 				t.Fatal(err)
 			}
 			rt := testRuntime(d)

@@ -62,6 +62,9 @@ type Need struct {
 	Format string // of an image, as declared: CheckImage compares it with the content
 	// Backing says that the document declares a backing image. An image that names one is otherwise refused.
 	Backing bool
+	// Template is what the file is a copy of when it is not there yet, or is to begin afresh; "" for none.
+	Template string
+	NVRAM    bool // holds the variables of firmware
 }
 
 // NeedError says that a file QEMU needs cannot be had. The cause is kept for errors.Is.

@@ -64,7 +64,7 @@ func ofARun(d *spec.Domain, path string) bool {
 
 func TestWhatNobodyKnowsSurvivesADefinition(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"define", "only"} {
+	for _, dir := range []string{"define", "only", "devices"} {
 		cases(t, dir, func(t *testing.T, _ string, files map[string][]byte) {
 			d := parse(t, files["domain.xml"])
 			marks := map[string]string{}

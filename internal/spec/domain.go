@@ -62,18 +62,19 @@ type Resource struct {
 
 // OS says what the guest boots and on which machine.
 type OS struct {
-	Firmware string    `xml:"firmware,attr,omitempty"`
-	Type     OSType    `xml:"type"`
-	Loader   *Element  `xml:"loader"`
-	NVRAM    *Element  `xml:"nvram"`
-	Kernel   string    `xml:"kernel,omitempty"`
-	Initrd   string    `xml:"initrd,omitempty"`
-	Cmdline  string    `xml:"cmdline,omitempty"`
-	DTB      string    `xml:"dtb,omitempty"`
-	Boot     []OSBoot  `xml:"boot"`
-	BootMenu *BootMenu `xml:"bootmenu"`
-	SMBIOS   *Element  `xml:"smbios"`
-	BIOS     *BIOS     `xml:"bios"`
+	Firmware     string      `xml:"firmware,attr,omitempty"` // bios, efi
+	Type         OSType      `xml:"type"`
+	FirmwareInfo *OSFirmware `xml:"firmware"`
+	Loader       *Loader     `xml:"loader"`
+	NVRAM        *NVRAM      `xml:"nvram"`
+	Kernel       string      `xml:"kernel,omitempty"`
+	Initrd       string      `xml:"initrd,omitempty"`
+	Cmdline      string      `xml:"cmdline,omitempty"`
+	DTB          string      `xml:"dtb,omitempty"`
+	Boot         []OSBoot    `xml:"boot"`
+	BootMenu     *BootMenu   `xml:"bootmenu"`
+	SMBIOS       *Element    `xml:"smbios"`
+	BIOS         *BIOS       `xml:"bios"`
 	Extra
 }
 

@@ -45,7 +45,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"seclabel/@relabel":  yesNo(),
 		"seclabel/baselabel": refuse("labels are not chosen by documents"),
 	}
-	addRules(m, osRules(), sysinfoRules(), featureRules(), enlightenRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
+	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
 	return m
 })
 
@@ -58,12 +58,7 @@ func addRules(m map[string]rule, more ...map[string]rule) {
 func osRules() map[string]rule {
 	container := refuse("init programs are for containers")
 	return map[string]rule{
-		"os/@firmware":           values("bios", "efi"),
-		"os/firmware":            refuse("firmware cannot be chosen by features yet"),
-		"os/loader":              refuse("only the machine's own BIOS is implemented yet"),
-		"os/nvram":               refuse("only the machine's own BIOS is implemented yet"),
-		"os/varstore":            refuse("only the machine's own BIOS is implemented yet"),
-		"os/shim":                refuse("only the machine's own BIOS is implemented yet"),
+		"os/@firmware":           values("bios efi", ""),
 		"os/type/@arch":          values("x86_64 i686", otherArchs),
 		"os/type/@machine":       pattern(`[A-Za-z0-9_.-]+`, "a machine type"),
 		"os/boot/@dev":           values("hd cdrom network fd", ""),

@@ -88,7 +88,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 	}{
 		{"<domain type='xen'/>", "@type", true},
 		{"<domain type='abacus'/>", "@type", false},
-		{"<domain><os firmware='efi'/></domain>", "os/@firmware", true},
+		{"<domain><os><varstore/></os></domain>", "os/varstore", true},
 		{"<domain><os firmware='bois'/></domain>", "os/@firmware", false},
 		{"<domain><on_crash>coredump-destroy</on_crash></domain>", "on_crash", true},
 		{"<domain><on_crash>weep</on_crash></domain>", "on_crash", false},

@@ -165,7 +165,7 @@ func (d *Domain) checkOS() error {
 	case d.OS.BootMenu != nil && d.OS.BootMenu.Enable == "":
 		return invalid("os/bootmenu/@enable", "it is missing; use yes or no")
 	}
-	return nil
+	return d.OS.checkFirmware()
 }
 
 func (d *Domain) checkClock() error {

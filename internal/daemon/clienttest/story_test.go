@@ -144,6 +144,8 @@ var hostVaries = []struct {
 	{regexp.MustCompile(`<(vendor|memory unit='KiB')>[^<]+<`), "<$1>…<"},
 	{regexp.MustCompile(`<topology .*/>`), "<topology …/>"},
 	{regexp.MustCompile(`(?m)^ *<domain type='kvm'/>\n`), ""},
+	// The images of firmware are those that are installed.
+	{regexp.MustCompile(`(?m)^ *<value>/.*\.fd</value>\n`), ""},
 	{regexp.MustCompile(`<cpus num='\d+'>`), "<cpus num='…'>"},
 	{regexp.MustCompile(`(libvirt|API: QEMU|hypervisor: QEMU) \d+\.\d+\.\d+`), "$1 <version>"},
 	// Long lists are shown by their first entry.

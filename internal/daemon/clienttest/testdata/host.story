@@ -97,8 +97,23 @@ $ domcapabilities --machine pc --virttype qemu
   <vcpu max='255'/>
   <iothreads supported='no'/>
   <os supported='yes'>
-    <enum name='firmware'/>
-    <loader supported='no'/>
+    <enum name='firmware'>
+      <value>bios</value>
+      <value>efi</value>
+    </enum>
+    <loader supported='yes'>
+      <enum name='type'>
+        <value>rom</value>
+        <value>pflash</value>
+      </enum>
+      <enum name='readonly'>
+        <value>yes</value>
+        <value>no</value>
+      </enum>
+      <enum name='secure'>
+        <value>no</value>
+      </enum>
+    </loader>
   </os>
   <cpu>
     <mode name='host-passthrough' supported='no'/>

@@ -1,0 +1,91 @@
+package clienttest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// uefiGuest has UEFI that was chosen for it, writes its serial port to a file, and boots from nothing.
+const uefiGuest = `<domain type='qemu'><name>guest</name><memory unit='MiB'>96</memory>
+  <os firmware='efi'><type arch='x86_64' machine='pc'>hvm</type></os>
+  <features><acpi/></features>
+  <devices>
+    <serial type='file'><source path='ROOT/work/serial.log'/></serial>
+  </devices></domain>`
+
+// The firmware says on the serial port that it found nothing to boot from, and keeps that in its variables.
+func TestAGuestBootsThroughUEFI(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.write("guest.xml", c.fill(uefiGuest))
+	c.do("define", "guest.xml")
+	doc := c.do("dumpxml", "guest")
+	vars := filepath.Join(c.daemon.Root, "var/lib/taproom/nvram/guest_VARS.fd")
+	if want := "<nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>" + vars + "</nvram>"; !strings.Contains(doc, want) {
+		t.Errorf("no %s in:\n%s", want, doc)
+	}
+	template, err := os.ReadFile("/usr/share/OVMF/OVMF_VARS_4M.fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.do("start", "guest")
+	awaitFile(t, filepath.Join(c.work, "serial.log"), "BdsDxe: ")
+	c.do("destroy", "guest")
+	used, err := os.ReadFile(vars)
+	if err != nil || len(used) != len(template) || bytes.Equal(used, template) {
+		t.Errorf("after a run its variables are %d bytes (%v), the same as the template: %v", len(used), err, bytes.Equal(used, template))
+	}
+
+	// Another run goes on with them; they begin afresh only when that is asked for.
+	c.do("start", "guest", "--paused")
+	c.do("destroy", "guest")
+	if again, err := os.ReadFile(vars); err != nil || !bytes.Equal(again, used) {
+		t.Errorf("a second start changed the variables (%v)", err)
+	}
+	c.do("start", "guest", "--paused", "--reset-nvram")
+	c.do("destroy", "guest")
+	if again, err := os.ReadFile(vars); err != nil || !bytes.Equal(again, template) {
+		t.Errorf("--reset-nvram left the variables as they were (%v)", err)
+	}
+
+	out, code := c.run(c.virsh("undefine", "guest"))
+	if want := "cannot undefine domain with nvram"; code != 1 || !strings.Contains(out, want) {
+		t.Errorf("undefine: exit %d: %s, want %s", code, out, want)
+	}
+	c.do("undefine", "guest", "--keep-nvram")
+	if _, err := os.Stat(vars); err != nil {
+		t.Errorf("after undefine --keep-nvram: %v", err)
+	}
+	c.do("define", "guest.xml")
+	c.do("undefine", "guest", "--nvram")
+	if _, err := os.Stat(vars); !os.IsNotExist(err) {
+		t.Errorf("after undefine --nvram: %v", err)
+	}
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// awaitFile waits until a file that somebody writes has a text in it.
+func awaitFile(t *testing.T, path, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		b, _ := os.ReadFile(path)
+		if bytes.Contains(b, []byte(text)) {
+			tick.Stop()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s does not have %q within %v but: %s", path, text, patience, b)
+		}
+	}
+}
