@@ -19,13 +19,22 @@ It looks at KVM, Landlock, vhost-net, the firewalls, missing kernel features, wh
 br_netfilter, and other tables that would drop guests' traffic. It changes nothing: what has to be tried is tried in a
 network namespace of its own. It needs no daemon.
 
-  taproom doctor
+With --api it tells something else, which it asks the daemon: what libvirt's clients called since the daemon began to
+serve, and were told that it does not exist here (VIR_ERR_NO_SUPPORT), by function and by the client's program.
 
-Exit codes: 0 nothing stands in the way, 1 something does, 2 the command line is wrong.`
+  taproom doctor
+  taproom doctor --api
+
+Exit codes: 0 nothing stands in the way, 1 something does, or the daemon cannot be asked, 2 the command line is wrong.`
 
 func newDoctor(env *Env) *cobra.Command {
 	c := &cobra.Command{Use: "doctor", Short: "Tell what this host can do and what is in the way", Long: doctorHelp, Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing}
+	var api bool
+	c.Flags().BoolVar(&api, "api", false, "list what clients called and the daemon does not serve")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if api {
+			return env.doctorAPI(c.Context())
+		}
 		k := host.New(host.Options{})
 		defer k.Close()
 		findings := doctor.Run(c.Context(), doctor.Env{

@@ -74,11 +74,17 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("take over what is there: %w", err)
 	}
 	defer e.Close()
-	return serve(ctx, o, e, ls)
+	return serve(ctx, o, k, e, ls)
 }
 
-func serve(ctx context.Context, o Options, e *engine.Engine, ls []listener) error {
-	srv := server.New(context.WithoutCancel(ctx), server.Options{Backend: e, Log: o.Log})
+func serve(ctx context.Context, o Options, k *host.Kernel, e *engine.Engine, ls []listener) error {
+	srv := server.New(context.WithoutCancel(ctx), server.Options{
+		Backend: e, Log: o.Log,
+		ClientName: func(pid int32) string {
+			name, _ := k.ProcessName(int(pid)) // it may just have ended
+			return name
+		},
+	})
 	var wg sync.WaitGroup
 	failed := make(chan error, len(ls))
 	for _, l := range ls {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -69,4 +72,14 @@ func cpuTime(f []string) (time.Duration, error) {
 	utime, e1 := strconv.ParseUint(f[14-firstField], 10, 63)
 	stime, e2 := strconv.ParseUint(f[15-firstField], 10, 63)
 	return time.Duration(utime+stime) * tick, errors.Join(e1, e2)
+}
+
+// ProcessName is what a process calls itself (comm, up to 15 bytes of anything); ErrGone when there is none.
+func (k *Kernel) ProcessName(pid int) (string, error) {
+	k.Step("process name")
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return "", fmt.Errorf("process %d: %w", pid, ErrGone)
+	}
+	return strings.TrimSuffix(string(b), "\n"), err
 }

@@ -170,3 +170,9 @@ func (c *Client) Version(ctx context.Context) (out own.Version, err error) {
 	err = c.json(ctx, remote.OwnVersion, nil, &out)
 	return out, err
 }
+
+// Missing is what clients called and the daemon does not serve.
+func (c *Client) Missing(ctx context.Context) (out own.Missing, err error) {
+	err = c.json(ctx, remote.OwnMissing, nil, &out)
+	return out, err
+}

@@ -119,3 +119,20 @@ type Version struct {
 	Root     string `json:"root,omitempty"`
 	Protocol uint32 `json:"protocol"`
 }
+
+// Missing is what clients called and the daemon does not serve (VIR_ERR_NO_SUPPORT), since it began to serve.
+type Missing struct {
+	Since  int64         `json:"since"`            // seconds since 1970
+	Calls  []MissingCall `json:"calls"`            // the most frequent first
+	Others uint64        `json:"others,omitempty"` // calls that came after as many kinds were told apart as are kept
+}
+
+// MissingCall is one procedure that one kind of client called.
+type MissingCall struct {
+	Call      string `json:"call"`      // the function of libvirt: virDomainMigratePerform
+	Program   uint32 `json:"program"`   // of libvirt's protocol
+	Procedure uint32 `json:"procedure"` // within the program
+	Client    string `json:"client"`    // name of its process
+	Count     uint64 `json:"count"`
+	Last      int64  `json:"last"` // seconds since 1970
+}

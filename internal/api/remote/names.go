@@ -21,3 +21,15 @@ func ProcedureName(number uint32) string {
 	}
 	return ""
 }
+
+// QEMUProcedureName is the same for the program of calls that only QEMU has, without QEMU_PROC_.
+func QEMUProcedureName(number uint32) string {
+	names := [...]string{
+		"", "DOMAIN_MONITOR_COMMAND", "DOMAIN_ATTACH", "DOMAIN_AGENT_COMMAND", "CONNECT_DOMAIN_MONITOR_EVENT_REGISTER",
+		"CONNECT_DOMAIN_MONITOR_EVENT_DEREGISTER", "DOMAIN_MONITOR_EVENT", "DOMAIN_MONITOR_COMMAND_WITH_FILES",
+	}
+	if int64(number) >= int64(len(names)) {
+		return ""
+	}
+	return names[number]
+}

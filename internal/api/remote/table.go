@@ -55,6 +55,8 @@ const (
 	OwnSubscribeLeases = 9  // own.LeasesRequest → own.Subscription
 	OwnUnsubscribe     = 10 // own.Subscription → {}
 	OwnEventLease      = 11 // a message: OwnEvent with own.LeaseEvent
+
+	OwnMissing = 12 // "" → own.Missing
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -69,6 +71,7 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnLeases, "OWN_LEASES", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnLookup, "OWN_LOOKUP", ReadOnly|BeforeOpen),
 		proc[JSON, JSON](OwnSubscribeLeases, "OWN_SUBSCRIBE_LEASES", ReadOnly|Priority|Quick|BeforeOpen),
+		proc[JSON, JSON](OwnMissing, "OWN_MISSING", ReadOnly|Priority|Quick|BeforeOpen),
 		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

@@ -46,6 +46,7 @@ type conn struct {
 	open     bool
 	readOnly bool
 	uri      string
+	claimed  int32 // the process that a client says it speaks for; 0 when it speaks for itself
 	streams  map[uint32]*stream
 	regs     []registration
 	nextReg  int32

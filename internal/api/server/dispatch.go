@@ -102,8 +102,7 @@ func (c *conn) handle(msg []byte) error {
 	}
 	e := p.find(h.Procedure)
 	if e == nil {
-		c.srv.countMissing(c, h)
-		return c.reject(h, virterr.Unsupported(callName(h)))
+		return c.reject(h, virterr.Unsupported(callName(h.Program, h.Procedure)))
 	}
 	if err := c.admit(e); err != nil {
 		return c.reject(h, err)
@@ -185,6 +184,9 @@ func (c *conn) guarded(q *request, e *entry, inv invocation) (err error) {
 
 // reject answers with an error.
 func (c *conn) reject(h remote.Header, err error) error {
+	if virterr.CodeOf(err) == virterr.NoSupport {
+		c.missed(h)
+	}
 	reply := h
 	reply.Type, reply.Status = remote.Reply, remote.Failed
 	if h.Type == remote.Stream {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"taproom/internal/api/remote"
@@ -69,30 +68,4 @@ func clip(s string) string {
 		return s[:maxErrorText] + "…"
 	}
 	return s
-}
-
-// callName is what to call a procedure that is not there: the function of libvirt's that a client knows, or its number.
-func callName(h remote.Header) string {
-	if name := remote.ProcedureName(h.Procedure); name != "" && h.Program == remote.ProgramRemote {
-		return apiName(name)
-	}
-	return fmt.Sprintf("procedure %d of program %#x", h.Procedure, h.Program)
-}
-
-// apiName is what libvirt calls the function behind a procedure: DOMAIN_CREATE_XML → virDomainCreateXML.
-func apiName(procedure string) string {
-	var b strings.Builder
-	b.WriteString("vir")
-	for _, w := range strings.Split(procedure, "_") {
-		if w == "" {
-			continue
-		}
-		switch w {
-		case "XML", "ID", "UUID", "OS", "CPU", "VCPU", "FD", "FS", "DHCP", "MAC":
-			b.WriteString(w)
-		default:
-			b.WriteString(w[:1] + strings.ToLower(w[1:]))
-		}
-	}
-	return b.String()
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strings"
 
 	"taproom/internal/api/remote"
@@ -72,6 +73,13 @@ func bindConnect(p *program) {
 	})
 	bind(p, remote.ProcConnectSetIdentity, func(q *request, a *remote.Identity, _ *xdr.Void) error {
 		q.conn.srv.log.Debug("client claims an identity", "client", q.conn.id, "identity", a.Params)
+		for _, p := range a.Params {
+			if p.Field == "process-id" && p.N <= math.MaxInt32 {
+				q.conn.mu.Lock()
+				q.conn.claimed = int32(p.N)
+				q.conn.mu.Unlock()
+			}
+		}
 		return nil
 	})
 	nothing := func(*request, *xdr.Void, *xdr.Void) error { return nil }

@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"taproom/internal/api/remote"
 )
 
 // Options configure a Server. Only Backend has no default.
@@ -23,6 +21,8 @@ type Options struct {
 	MessageTimeout time.Duration
 	// InFlight is how many calls of one client run at once; beyond it the connection is not read (default 64).
 	InFlight int
+	// ClientName says what a client's process is called; "" when it is gone or has none. nil: nobody knows.
+	ClientName func(pid int32) string
 	// EventQueue is how many events may wait for one client before it is disconnected (default 4096).
 	EventQueue int
 }
@@ -43,6 +43,9 @@ func (o Options) withDefaults() Options {
 	num(&o.KeepaliveCount, 5)
 	num(&o.InFlight, 64)
 	num(&o.EventQueue, 4096)
+	if o.ClientName == nil {
+		o.ClientName = func(int32) string { return "" }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -62,6 +65,7 @@ type Server struct {
 	cancel   context.CancelFunc
 	stopping chan struct{}
 	bufs     buffers
+	missing  *missing
 
 	unsubscribe func()
 	wg          sync.WaitGroup // listeners' connections and the keepalive loop
@@ -71,16 +75,9 @@ type Server struct {
 	conns     map[*conn]struct{}
 	nextID    uint64
 	stopped   bool
-	missing   map[Missing]uint64
 
 	subsMu sync.RWMutex
 	subs   map[*conn]struct{} // connections with registrations
-}
-
-// Missing is a procedure that was called and is not there.
-type Missing struct {
-	Program, Procedure uint32
-	UID                uint32 // of the client
 }
 
 // New returns a Server that is subscribed to the Backend's events. ctx is the context of the calls it will serve: jobs go
@@ -95,7 +92,7 @@ func New(ctx context.Context, o Options) *Server {
 		stopping:  make(chan struct{}),
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
-		missing:   map[Missing]uint64{},
+		missing:   newMissing(),
 		subs:      map[*conn]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -224,29 +221,6 @@ func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
-}
-
-// MissingCalls are the procedures that were asked for and are not there, with how often.
-func (s *Server) MissingCalls() map[Missing]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(map[Missing]uint64, len(s.missing))
-	for k, n := range s.missing {
-		out[k] = n
-	}
-	return out
-}
-
-func (s *Server) countMissing(c *conn, h remote.Header) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := Missing{Program: h.Program, Procedure: h.Procedure, UID: c.peer.UID}
-	if _, known := s.missing[k]; !known && len(s.missing) >= 4096 {
-		return // a client that tries every number must not fill memory
-	}
-	if s.missing[k]++; s.missing[k] == 1 {
-		s.log.Warn("a client calls a procedure that is not there", "client", c.id, "program", h.Program, "procedure", callName(h))
-	}
 }
 
 // keepalive asks silent connections for a sign of life.
