@@ -11,11 +11,9 @@ if [ $# -lt 3 ]; then
 	echo "usage: $0 stable|backports DEST PACKAGE…" >&2
 	exit 2
 fi
-. /etc/os-release
-suite=$VERSION_CODENAME
 case $1 in
-stable) target=$suite ;;
-backports) target=$suite-backports ;;
+stable) pocket= ;;
+backports) pocket=-backports ;;
 *)
 	echo "$0: $1 is neither stable nor backports" >&2
 	exit 2
@@ -27,39 +25,14 @@ shift 2
 if [ "$(cat "$dest/.unpacked" 2>/dev/null)" = "$*" ]; then
 	exit 0
 fi
+found=$("$(dirname "$0")/archive.sh")
+read -r suite archive key <<-END
+	$found
+END
+target=$suite$pocket
 apt=$dest/.apt
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts"
 
-# The machine's own sources, in either of apt's formats.
-archive= key=
-for f in /etc/apt/sources.list.d/*.sources; do
-	[ -e "$f" ] || continue
-	# A paragraph for each archive, its lines in any order; the key is that of the same paragraph.
-	read -r archive key <<-END
-		$(awk -v s="$suite" -v RS= '{
-			uri = key = found = ""
-			n = split($0, line, "\n")
-			for (i = 1; i <= n; i++) {
-				m = split(line[i], word, /[ \t]+/)
-				if (word[1] == "URIs:") uri = word[2]
-				if (word[1] == "Signed-By:") key = word[2]
-				if (word[1] == "Suites:") for (j = 2; j <= m; j++) if (word[j] == s) found = 1
-			}
-			if (found && uri) { print uri, key; exit }
-		}' "$f")
-	END
-	[ -z "$archive" ] || break
-done
-if [ -z "$archive" ]; then
-	archive=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk -v s="$suite" '$1 == "deb" {
-		i = 2; if ($2 ~ /^\[/) while ($i !~ /\]$/) i++; if ($2 ~ /^\[/) i++
-		if ($(i + 1) == s) {print $i; exit}}')
-fi
-if [ -z "$archive" ]; then
-	echo "$0: none of apt's sources has the suite $suite, so the archive to ask is unknown; add one" >&2
-	exit 1
-fi
-key=${key:-/usr/share/keyrings/debian-archive-keyring.gpg}
 for s in "$suite" "$suite-updates" "$target"; do
 	echo "deb [signed-by=$key] $archive $s main"
 done | sort -u >"$apt/sources.list"

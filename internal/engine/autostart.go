@@ -22,6 +22,7 @@ func (e *Engine) autostart(ctx context.Context) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	e.Pools.Autostart(ctx)
 	for _, n := range e.networks.all() {
 		if v := n.view(); v.ref.Autostart && v.live == nil {
 			if err := e.StartNetwork(ctx, n.uuid); err != nil {

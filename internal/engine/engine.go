@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taproom/internal/api/server"
+	"taproom/internal/engine/storage"
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
 	"taproom/internal/network/alloc"
@@ -59,6 +60,7 @@ type Engine struct {
 	*hub
 	*facts
 	*fabric
+	*storage.Pools
 
 	cgroup   string // where guests' cgroups hang
 	problem  problems
@@ -91,7 +93,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{
-		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openFabric, e.takeOver, e.followGuestNames, e.tendLogs, e.autostart,
+		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openStorage, e.openFabric, e.takeOver, e.followGuestNames, e.tendLogs, e.autostart,
 	} {
 		if err := step(ctx); err != nil {
 			e.Close()
@@ -174,6 +176,18 @@ func (e *Engine) loadDefinitions(context.Context) error {
 		holder, ok := e.networks.add(newNetwork(h.UUID, h.Name, &defined{head: h, xml: xml}))
 		return holder.id(), ok
 	})
+}
+
+// openStorage takes over the storage pools.
+func (e *Engine) openStorage(context.Context) (err error) {
+	e.Pools, err = storage.Open(storage.Config{
+		Kernel: e.k, Log: e.log, Definitions: e.paths.Pools(), Active: e.paths.ActivePools(), Publish: e.publish, DocumentFits: notTooLong,
+		Damaged: func(files []*store.Damaged) {
+			e.problem.damaged(e.log, files, ": restore it from a backup, or define the storage pool again")
+		},
+		Problem: func(what string) { e.problem.add(e.log, what) },
+	})
+	return err
 }
 
 // load hands each definition of a kind to add, which returns who has its name or UUID already.

@@ -36,6 +36,12 @@ func (p Paths) Networks() string { return filepath.Join(p.Lib, "networks") }
 // NVRAM is where the variables of guests' UEFI firmware lie, one file each.
 func (p Paths) NVRAM() string { return filepath.Join(p.Lib, "nvram") }
 
+// Pools is where definitions of storage pools lie, one file each.
+func (p Paths) Pools() string { return filepath.Join(p.Lib, "pools") }
+
+// ActivePools is where storage pools that are active have a file each.
+func (p Paths) ActivePools() string { return filepath.Join(p.Run, "pools") }
+
 // Leases is where the DHCP leases of networks lie, one file each.
 func (p Paths) Leases() string { return filepath.Join(p.Lib, "leases") }
 

@@ -66,6 +66,35 @@ func FuzzParseNetwork(f *testing.F) {
 	})
 }
 
+// FuzzParseStorage reads pools and volumes.
+func FuzzParseStorage(f *testing.F) {
+	for _, s := range []string{
+		"<pool type='dir'><name>p</name><target><path>/p</path><permissions><mode>0711</mode><owner>0</owner></permissions></target></pool>",
+		"<volume><name>v</name><capacity unit='GiB'>1</capacity><allocation>0</allocation><target><format type='qcow2'/><features><lazy_refcounts/></features></target><backingStore><path>/b</path><format type='raw'/></backingStore></volume>",
+		"<pool type='logical'/>", "<volume type='block'><capacity unit='?'>-1</capacity></volume>",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		if p, err := ParseStoragePool(doc); err == nil {
+			typed(t, p.Validate())
+			out := p.Format()
+			again, err := ParseStoragePool(out)
+			if err != nil || !bytes.Equal(out, again.Format()) {
+				t.Errorf("not the same again: %v\n%s", err, out)
+			}
+		}
+		if v, err := ParseStorageVolume(doc); err == nil {
+			typed(t, v.Validate())
+			out := v.Format()
+			again, err := ParseStorageVolume(out)
+			if err != nil || !bytes.Equal(out, again.Format()) {
+				t.Errorf("not the same again: %v\n%s", err, out)
+			}
+		}
+	})
+}
+
 func typed(t *testing.T, err error) {
 	t.Helper()
 	var inv *InvalidError

@@ -43,10 +43,10 @@ type plan struct {
 // plans holds the layout of every type reachable from the documents. It is built once and only read afterwards.
 var plans = sync.OnceValue(func() map[reflect.Type]*plan {
 	m := make(map[reflect.Type]*plan, 128)
-	for _, t := range []reflect.Type{
+	for _, t := range append(storageDocuments(),
 		reflect.TypeFor[Domain](), reflect.TypeFor[Network](),
 		reflect.TypeFor[Capabilities](), reflect.TypeFor[DomainCapabilities](),
-	} {
+	) {
 		planOf(m, t)
 	}
 	return m

@@ -149,47 +149,76 @@ const (
 	ProcConnectSecretEventDeregisterAny         = 381
 )
 
-// What there is none of here: storage, filters, secrets, host devices. Lists are empty, lookups find nothing.
+// What there is none of here: filters, secrets, host devices. Lists are empty, lookups find nothing.
 const (
-	ProcConnectListAllStoragePools      = 281
-	ProcConnectListStoragePools         = 72
+	ProcConnectListAllInterfaces       = 284
+	ProcConnectListInterfaces          = 127
+	ProcConnectNumOfInterfaces         = 126
+	ProcConnectListDefinedInterfaces   = 138
+	ProcConnectNumOfDefinedInterfaces  = 137
+	ProcInterfaceLookupByName          = 128
+	ProcInterfaceLookupByMACString     = 129
+	ProcInterfaceIsActive              = 156
+	ProcConnectListAllNodeDevices      = 285
+	ProcNodeNumOfDevices               = 111
+	ProcNodeListDevices                = 112
+	ProcNodeDeviceLookupByName         = 113
+	ProcConnectListAllNWFilters        = 286
+	ProcConnectListNWFilters           = 179
+	ProcConnectNumOfNWFilters          = 178
+	ProcNWFilterLookupByName           = 175
+	ProcNWFilterLookupByUUID           = 176
+	ProcConnectListAllNWFilterBindings = 401
+	ProcNWFilterBindingLookupByPortDev = 397
+	ProcConnectListAllSecrets          = 287
+	ProcConnectListSecrets             = 140
+	ProcConnectNumOfSecrets            = 139
+	ProcSecretLookupByUUID             = 141
+	ProcSecretLookupByUsage            = 147
+)
+
+// Storage pools and their volumes.
+const (
 	ProcConnectNumOfStoragePools        = 71
-	ProcConnectListDefinedStoragePools  = 74
+	ProcConnectListStoragePools         = 72
 	ProcConnectNumOfDefinedStoragePools = 73
+	ProcConnectListDefinedStoragePools  = 74
+	ProcStoragePoolCreateXML            = 76
+	ProcStoragePoolDefineXML            = 77
+	ProcStoragePoolCreate               = 78
+	ProcStoragePoolBuild                = 79
+	ProcStoragePoolDestroy              = 80
+	ProcStoragePoolDelete               = 81
+	ProcStoragePoolUndefine             = 82
+	ProcStoragePoolRefresh              = 83
 	ProcStoragePoolLookupByName         = 84
 	ProcStoragePoolLookupByUUID         = 85
-	ProcStoragePoolLookupByTargetPath   = 391
+	ProcStoragePoolLookupByVolume       = 86
 	ProcStoragePoolGetInfo              = 87
 	ProcStoragePoolGetXMLDesc           = 88
 	ProcStoragePoolGetAutostart         = 89
-	ProcStoragePoolIsActive             = 154
-	ProcStoragePoolIsPersistent         = 155
-	ProcStoragePoolListAllVolumes       = 282
+	ProcStoragePoolSetAutostart         = 90
+	ProcStoragePoolNumOfVolumes         = 91
+	ProcStoragePoolListVolumes          = 92
+	ProcStorageVolCreateXML             = 93
+	ProcStorageVolDelete                = 94
 	ProcStorageVolLookupByName          = 95
 	ProcStorageVolLookupByKey           = 96
 	ProcStorageVolLookupByPath          = 97
-	ProcConnectListAllInterfaces        = 284
-	ProcConnectListInterfaces           = 127
-	ProcConnectNumOfInterfaces          = 126
-	ProcConnectListDefinedInterfaces    = 138
-	ProcConnectNumOfDefinedInterfaces   = 137
-	ProcInterfaceLookupByName           = 128
-	ProcInterfaceLookupByMACString      = 129
-	ProcInterfaceIsActive               = 156
-	ProcConnectListAllNodeDevices       = 285
-	ProcNodeNumOfDevices                = 111
-	ProcNodeListDevices                 = 112
-	ProcNodeDeviceLookupByName          = 113
-	ProcConnectListAllNWFilters         = 286
-	ProcConnectListNWFilters            = 179
-	ProcConnectNumOfNWFilters           = 178
-	ProcNWFilterLookupByName            = 175
-	ProcNWFilterLookupByUUID            = 176
-	ProcConnectListAllNWFilterBindings  = 401
-	ProcNWFilterBindingLookupByPortDev  = 397
-	ProcConnectListAllSecrets           = 287
-	ProcConnectListSecrets              = 140
-	ProcConnectNumOfSecrets             = 139
-	ProcSecretLookupByUUID              = 141
-	ProcSecretLookupByUsage             = 147
+	ProcStorageVolGetInfo               = 98
+	ProcStorageVolGetXMLDesc            = 99
+	ProcStorageVolGetPath               = 100
+	ProcStorageVolCreateXMLFrom         = 125
+	ProcStoragePoolIsActive             = 154
+	ProcStoragePoolIsPersistent         = 155
+	ProcStorageVolWipe                  = 165
+	ProcStorageVolUpload                = 208
+	ProcStorageVolDownload              = 209
+	ProcStorageVolResize                = 260
+	ProcConnectListAllStoragePools      = 281
+	ProcStoragePoolListAllVolumes       = 282
+	ProcStoragePoolEventLifecycle       = 370
+	ProcStoragePoolEventRefresh         = 373
+	ProcStorageVolGetInfoFlags          = 378
+	ProcStoragePoolLookupByTargetPath   = 391
 )

@@ -5,7 +5,7 @@ import "taproom/internal/api/xdr"
 // Procedures are all calls of libvirt's program that the server answers.
 func Procedures() []Procedure {
 	var all []Procedure
-	for _, group := range [][]Procedure{connectProcedures(), domainProcedures(), jobProcedures(), networkProcedures(), eventProcedures(), absentProcedures()} {
+	for _, group := range [][]Procedure{connectProcedures(), domainProcedures(), jobProcedures(), networkProcedures(), eventProcedures(), storageProcedures(), absentProcedures()} {
 		all = append(all, group...)
 	}
 	return all
@@ -168,26 +168,9 @@ func eventProcedures() []Procedure {
 	}
 }
 
-// absentProcedures: What there is none of here: storage, filters, secrets, host devices. Lists are empty, lookups find nothing.
+// absentProcedures: What there is none of here: filters, secrets, host devices. Lists are empty, lookups find nothing.
 func absentProcedures() []Procedure {
 	return []Procedure{
-		proc[NeedFlags, Empty](ProcConnectListAllStoragePools, "CONNECT_LIST_ALL_STORAGE_POOLS", ReadOnly|Priority|Quick),
-		proc[Int, Strings](ProcConnectListStoragePools, "CONNECT_LIST_STORAGE_POOLS", ReadOnly|Priority|Quick),
-		proc[xdr.Void, Int](ProcConnectNumOfStoragePools, "CONNECT_NUM_OF_STORAGE_POOLS", ReadOnly|Priority|Quick),
-		proc[Int, Strings](ProcConnectListDefinedStoragePools, "CONNECT_LIST_DEFINED_STORAGE_POOLS", ReadOnly|Priority|Quick),
-		proc[xdr.Void, Int](ProcConnectNumOfDefinedStoragePools, "CONNECT_NUM_OF_DEFINED_STORAGE_POOLS", ReadOnly|Priority|Quick),
-		proc[String, Network](ProcStoragePoolLookupByName, "STORAGE_POOL_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
-		proc[UUID, Network](ProcStoragePoolLookupByUUID, "STORAGE_POOL_LOOKUP_BY_UUID", ReadOnly|Priority|Quick),
-		proc[String, Network](ProcStoragePoolLookupByTargetPath, "STORAGE_POOL_LOOKUP_BY_TARGET_PATH", ReadOnly|Priority|Quick),
-		proc[Network, xdr.Void](ProcStoragePoolGetInfo, "STORAGE_POOL_GET_INFO", ReadOnly|Priority|Quick),
-		proc[NetworkFlags, String](ProcStoragePoolGetXMLDesc, "STORAGE_POOL_GET_XML_DESC", ReadOnly|Priority|Quick),
-		proc[Network, Int](ProcStoragePoolGetAutostart, "STORAGE_POOL_GET_AUTOSTART", ReadOnly|Priority|Quick),
-		proc[Network, Int](ProcStoragePoolIsActive, "STORAGE_POOL_IS_ACTIVE", ReadOnly|Priority|Quick),
-		proc[Network, Int](ProcStoragePoolIsPersistent, "STORAGE_POOL_IS_PERSISTENT", ReadOnly|Priority|Quick),
-		proc[NetworkNeedFlags, Empty](ProcStoragePoolListAllVolumes, "STORAGE_POOL_LIST_ALL_VOLUMES", ReadOnly|Priority|Quick),
-		proc[NetworkString, xdr.Void](ProcStorageVolLookupByName, "STORAGE_VOL_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
-		proc[String, xdr.Void](ProcStorageVolLookupByKey, "STORAGE_VOL_LOOKUP_BY_KEY", ReadOnly|Priority|Quick),
-		proc[String, xdr.Void](ProcStorageVolLookupByPath, "STORAGE_VOL_LOOKUP_BY_PATH", ReadOnly|Priority|Quick),
 		proc[NeedFlags, Empty](ProcConnectListAllInterfaces, "CONNECT_LIST_ALL_INTERFACES", ReadOnly|Priority|Quick),
 		proc[Int, Strings](ProcConnectListInterfaces, "CONNECT_LIST_INTERFACES", ReadOnly|Priority|Quick),
 		proc[xdr.Void, Int](ProcConnectNumOfInterfaces, "CONNECT_NUM_OF_INTERFACES", ReadOnly|Priority|Quick),

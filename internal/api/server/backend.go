@@ -23,6 +23,7 @@ type Backend interface {
 	DomainJobs
 	DomainData
 	Networks
+	Storage
 	Events
 	Documents
 }

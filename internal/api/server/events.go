@@ -15,7 +15,7 @@ type source int
 const (
 	fromDomains source = iota
 	fromNetworks
-	fromPools // there are none, so nothing is ever sent
+	fromPools
 	fromNodeDevices
 	fromSecrets
 	fromLeases

@@ -37,7 +37,7 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 	case remote.ProcDomainOpenConsole:
 		return ConsoleForce | ConsoleSafe, true
 	}
-	return 0, false
+	return storageFlags(procedure)
 }
 
 // checked refuses flags that the call does not take, in libvirt's words.

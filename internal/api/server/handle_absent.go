@@ -11,31 +11,26 @@ import (
 // (virt-manager asks for everything) must not take "not supported" for a broken connection.
 func bindAbsent(p *program) {
 	for _, n := range []uint32{
-		remote.ProcConnectListAllStoragePools, remote.ProcConnectListAllInterfaces, remote.ProcConnectListAllNodeDevices,
+		remote.ProcConnectListAllInterfaces, remote.ProcConnectListAllNodeDevices,
 		remote.ProcConnectListAllNWFilters, remote.ProcConnectListAllNWFilterBindings, remote.ProcConnectListAllSecrets,
 	} {
 		bind(p, n, func(*request, *remote.NeedFlags, *remote.Empty) error { return nil })
 	}
 	for _, n := range []uint32{
-		remote.ProcConnectListStoragePools, remote.ProcConnectListDefinedStoragePools, remote.ProcConnectListInterfaces,
+		remote.ProcConnectListInterfaces,
 		remote.ProcConnectListDefinedInterfaces, remote.ProcConnectListNWFilters, remote.ProcConnectListSecrets,
 	} {
 		bind(p, n, func(*request, *remote.Int, *remote.Strings) error { return nil })
 	}
 	for _, n := range []uint32{
-		remote.ProcConnectNumOfStoragePools, remote.ProcConnectNumOfDefinedStoragePools, remote.ProcConnectNumOfInterfaces,
+		remote.ProcConnectNumOfInterfaces,
 		remote.ProcConnectNumOfDefinedInterfaces, remote.ProcConnectNumOfNWFilters, remote.ProcConnectNumOfSecrets,
 	} {
 		bind(p, n, func(*request, *xdr.Void, *remote.Int) error { return nil })
 	}
 	bind(p, remote.ProcNodeNumOfDevices, func(*request, *remote.OptStringFlags, *remote.Int) error { return nil })
 	bind(p, remote.ProcNodeListDevices, func(*request, *remote.StringIntFlags, *remote.Strings) error { return nil })
-	bindAbsentPools(p)
 	bindAbsentObjects(p)
-}
-
-func noPool(by, what string) error {
-	return virterr.New(virterr.NoStoragePool, "no storage pool with matching %s '%s'", by, what)
 }
 
 func noNodeDevice(name string) error {
@@ -44,39 +39,6 @@ func noNodeDevice(name string) error {
 
 func noSecret(uuid spec.UUID) error {
 	return virterr.New(virterr.NoSecret, "no secret with matching uuid '%s'", uuid)
-}
-
-func bindAbsentPools(p *program) {
-	byName := func(_ *request, a *remote.String, _ *remote.Network) error { return noPool("name", a.S) }
-	bind(p, remote.ProcStoragePoolLookupByName, byName)
-	bind(p, remote.ProcStoragePoolLookupByTargetPath, func(_ *request, a *remote.String, _ *remote.Network) error {
-		return noPool("target path", a.S)
-	})
-	bind(p, remote.ProcStoragePoolLookupByUUID, func(_ *request, a *remote.UUID, _ *remote.Network) error {
-		return noPool("uuid", a.UUID.String())
-	})
-	bind(p, remote.ProcStoragePoolGetInfo, func(_ *request, a *remote.Network, _ *xdr.Void) error {
-		return noPool("uuid", a.UUID.String())
-	})
-	bind(p, remote.ProcStoragePoolGetXMLDesc, func(_ *request, a *remote.NetworkFlags, _ *remote.String) error {
-		return noPool("uuid", a.UUID.String())
-	})
-	ask := func(_ *request, a *remote.Network, _ *remote.Int) error { return noPool("uuid", a.UUID.String()) }
-	bind(p, remote.ProcStoragePoolGetAutostart, ask)
-	bind(p, remote.ProcStoragePoolIsActive, ask)
-	bind(p, remote.ProcStoragePoolIsPersistent, ask)
-	bind(p, remote.ProcStoragePoolListAllVolumes, func(_ *request, a *remote.NetworkNeedFlags, _ *remote.Empty) error {
-		return noPool("uuid", a.UUID.String())
-	})
-	bind(p, remote.ProcStorageVolLookupByName, func(_ *request, a *remote.NetworkString, _ *xdr.Void) error {
-		return noPool("uuid", a.UUID.String())
-	})
-	bind(p, remote.ProcStorageVolLookupByKey, func(_ *request, a *remote.String, _ *xdr.Void) error {
-		return virterr.New(virterr.NoStorageVol, "no storage vol with matching key %s", a.S)
-	})
-	bind(p, remote.ProcStorageVolLookupByPath, func(_ *request, a *remote.String, _ *xdr.Void) error {
-		return virterr.New(virterr.NoStorageVol, "no storage vol with matching path '%s'", a.S)
-	})
 }
 
 func bindAbsentObjects(p *program) {

@@ -31,6 +31,7 @@ func newPrograms() map[uint32]*program {
 	bindDevices(p)
 	bindNetworks(p)
 	bindEvents(p)
+	bindStorage(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"taproom/internal/api/remote"
-	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
 )
 
@@ -26,13 +25,7 @@ func bindEvents(p *program) {
 	bind(p, remote.ProcConnectDomainEventCallbackDeregisterAny, deregisterFrom(fromDomains))
 	bind(p, remote.ProcConnectNetworkEventRegisterAny, registerNetwork)
 	bind(p, remote.ProcConnectNetworkEventDeregisterAny, deregisterFrom(fromNetworks))
-	bind(p, remote.ProcConnectStoragePoolEventRegisterAny, func(q *request, a *remote.NetworkEventRegister, r *remote.Int) (err error) {
-		if a.Network != nil {
-			return virterr.New(virterr.NoStoragePool, "no storage pool with matching uuid '%s'", a.Network.UUID)
-		}
-		r.N, err = q.conn.register(registration{source: fromPools, kind: a.Event})
-		return err
-	})
+	bind(p, remote.ProcConnectStoragePoolEventRegisterAny, registerPool)
 	bind(p, remote.ProcConnectStoragePoolEventDeregisterAny, deregisterFrom(fromPools))
 	bind(p, remote.ProcConnectNodeDeviceEventRegisterAny, func(q *request, a *remote.NodeDeviceEventRegister, r *remote.Int) (err error) {
 		if a.Device != nil {
@@ -68,6 +61,18 @@ func registerNetwork(q *request, a *remote.NetworkEventRegister, r *remote.Int) 
 	reg := registration{source: fromNetworks, kind: a.Event}
 	if a.Network != nil {
 		if _, err := q.backend.NetworkByUUID(a.Network.UUID); err != nil {
+			return err
+		}
+		reg.uuid, reg.one = a.Network.UUID, true
+	}
+	r.N, err = q.conn.register(reg)
+	return err
+}
+
+func registerPool(q *request, a *remote.NetworkEventRegister, r *remote.Int) (err error) {
+	reg := registration{source: fromPools, kind: a.Event}
+	if a.Network != nil {
+		if _, err := q.backend.PoolByUUID(a.Network.UUID); err != nil {
 			return err
 		}
 		reg.uuid, reg.one = a.Network.UUID, true

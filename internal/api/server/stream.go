@@ -27,6 +27,7 @@ type stream struct {
 	pending atomic.Int64 // bytes in input
 	done    chan struct{}
 	once    sync.Once
+	upload  bool // what the client sends is written at once: who sends faster than a disk takes it has to wait
 }
 
 // download is a stream that only goes to the client. What the client sends on it is dropped.
@@ -40,9 +41,24 @@ func (download) Close() error { return nil }
 
 // openStream makes a stream of the call's serial. It moves data once the reply has been written.
 func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
+	s := &stream{rw: rw, input: make(chan []byte, 1024)}
+	q.after = func() {
+		c.calls.Go(s.output)
+		c.calls.Go(s.feed)
+	}
+	return c.addStream(q, s)
+}
+
+// openUpload is openStream for what only comes from the client. The client learns with the end of the stream whether all of
+// it was written.
+func (c *conn) openUpload(q *request, w io.ReadWriteCloser) error {
+	return c.addStream(q, &stream{rw: w, upload: true})
+}
+
+func (c *conn) addStream(q *request, s *stream) error {
 	h := q.header
 	h.Type = remote.Stream
-	s := &stream{conn: c, header: h, rw: rw, input: make(chan []byte, 1024), done: make(chan struct{})}
+	s.conn, s.header, s.done = c, h, make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams == nil {
@@ -57,10 +73,6 @@ func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
 	default:
 	}
 	c.streams[h.Serial] = s
-	q.after = func() {
-		c.calls.Go(s.output)
-		c.calls.Go(s.feed)
-	}
 	return nil
 }
 
@@ -77,10 +89,18 @@ func (c *conn) handleStream(h remote.Header, body []byte) error {
 		return c.confirm(h) // finish and abort wait for an answer
 	}
 	if h.Status != remote.Continue {
-		s.close()
+		if _, err := s.finish(); err != nil && h.Status == remote.OK {
+			return c.reject(s.header, err)
+		}
 		return c.confirm(s.header)
 	}
 	if len(body) == 0 {
+		return nil
+	}
+	if s.upload {
+		if _, err := s.rw.Write(body); err != nil {
+			s.fail(err)
+		}
 		return nil
 	}
 	if s.pending.Add(int64(len(body))) > streamBacklog {
@@ -170,15 +190,21 @@ func (s *stream) fail(err error) {
 
 // close ends the stream; it reports whether it was this call that did.
 func (s *stream) close() (first bool) {
+	first, _ = s.finish()
+	return first
+}
+
+// finish is close, and says what came of it.
+func (s *stream) finish() (first bool, err error) {
 	s.once.Do(func() {
 		first = true
 		close(s.done)
 		s.conn.mu.Lock()
 		delete(s.conn.streams, s.header.Serial)
 		s.conn.mu.Unlock()
-		_ = s.rw.Close()
+		err = s.rw.Close()
 	})
-	return first
+	return first, err
 }
 
 // closeStreams ends all streams of a client that is gone.

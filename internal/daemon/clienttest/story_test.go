@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the stories from what the clien
 const (
 	promptRW     = "$ "  // virsh
 	promptRO     = "r$ " // virsh -r
-	promptDaemon = "% "  // restart, kill, reboot: what happens to the daemon
+	promptDaemon = "% "  // restart, kill, reboot: what happens to the daemon; outside: what others do to a pool
 )
 
 // tell runs the transcript of a story and compares it.
@@ -77,7 +77,11 @@ func (c *clients) step(prompt string, args []string) string {
 	c.t.Helper()
 	switch prompt {
 	case promptDaemon:
-		c.restart(args[0])
+		if args[0] == "outside" {
+			c.outside()
+		} else {
+			c.restart(args[0])
+		}
 		return ""
 	case promptRO:
 		args = append([]string{"-r"}, args...)
@@ -129,6 +133,11 @@ var varies = []struct {
 	// Whether something was counted is the same each time, how much is not.
 	{regexp.MustCompile(`(\bballoon\.[\w-]+|\.(?:bytes|pkts|reqs|times|time))=[1-9]\d*`), "$1=<n>"},
 	{regexp.MustCompile(`(?m)^((?:\w+ (?:rd|wr|rx|tx|flush)_\w+|rss|minor_fault|unused|available|usable|disk_caches|last_update)) [1-9]\d*$`), "$1 <n>"},
+	{regexp.MustCompile(`(Autostart: .*\n)Capacity: .*\nAllocation: .*\nAvailable: .*`), "$1<sizes of the machine's filesystem>"},
+	// What a file takes is its filesystem's business.
+	{regexp.MustCompile(`(Allocation: +)\d+\.\d+ \w+`), "$1<n>"},
+	{regexp.MustCompile(`(<allocation unit='bytes'>)\d+`), "$1<n>"},
+	{regexp.MustCompile(`<([acm]time)>\d+\.\d{9}<`), "<$1>…<"},
 	{regexp.MustCompile(`/dev/pts/\d+`), "/dev/pts/<n>"},
 	{regexp.MustCompile(`\+\d{6,}:\+\d{6,}`), "+<uid>:+<gid>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?([+-]\d{4})?`), "<date>"},

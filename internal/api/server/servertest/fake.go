@@ -18,6 +18,8 @@ import (
 // Fake is a Backend in memory. It holds documents as they were written and pretends that guests run. It is safe for
 // concurrent use.
 type Fake struct {
+	noStorage
+
 	// Block, when set, is called with the name of every call that has a context, before it does anything: tests hold a
 	// call up with it, make it fail, or make it panic.
 	Block func(call string) error
