@@ -32,6 +32,9 @@ func (s *starting) open(ctx context.Context) error {
 	if err := s.e.k.MakeCgroup(s.running.rec().Cgroup); err != nil {
 		return err
 	}
+	if err := s.prepareMemory(); err != nil {
+		return err
+	}
 	for _, n := range s.compiled.Needs {
 		f, err := s.openNeed(ctx, n)
 		if err != nil {

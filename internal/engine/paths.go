@@ -60,6 +60,9 @@ func (p Paths) Records() string { return filepath.Join(p.Run, "records") }
 // ActiveNetworks is where networks that should be up have a file each.
 func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks") }
 
+// GuestMemory is the folder of the file that a guest's memory is, where its document wants it in one.
+func (p Paths) GuestMemory(uuid string) string { return filepath.Join(p.Lib, "ram", uuid) }
+
 // Logs is where what a guest's QEMU says on stderr is kept.
 func (p Paths) Logs() string { return filepath.Join(p.Lib, "log") }
 

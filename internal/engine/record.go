@@ -29,23 +29,25 @@ const (
 // record is what is written down of a guest before anything is made for it, so that whoever reads it later finds all of
 // it: names, numbers, places. It lives in the run directory and ends with the boot.
 type record struct {
-	Name     string            `json:"name"`
-	UUID     spec.UUID         `json:"uuid"`
-	ID       int32             `json:"id"`
-	Phase    phase             `json:"phase"`
-	Emulator string            `json:"emulator"`
-	Accel    string            `json:"accel"`
-	UID      uint32            `json:"uid"`
-	Cgroup   string            `json:"cgroup"`
-	VNCPort  uint16            `json:"vnc_port,omitempty"`
-	NICs     int               `json:"nics"`              // of the document, with and without a port
-	Sockets  []string          `json:"sockets,omitempty"` // that QEMU listens on outside of its directory
-	Ports    []port            `json:"ports,omitempty"`
-	PID      int               `json:"pid,omitempty"`
-	PIDStart uint64            `json:"pid_start,omitempty"`
-	PTYs     map[string]string `json:"ptys,omitempty"`   // by alias
-	Paused   bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
-	Tainted  []string          `json:"tainted,omitempty"`
+	Name     string    `json:"name"`
+	UUID     spec.UUID `json:"uuid"`
+	ID       int32     `json:"id"`
+	Phase    phase     `json:"phase"`
+	Emulator string    `json:"emulator"`
+	Accel    string    `json:"accel"`
+	UID      uint32    `json:"uid"`
+	Cgroup   string    `json:"cgroup"`
+	VNCPort  uint16    `json:"vnc_port,omitempty"`
+	NICs     int       `json:"nics"`              // of the document, with and without a port
+	Sockets  []string  `json:"sockets,omitempty"` // that QEMU listens on outside of its directory
+	Ports    []port    `json:"ports,omitempty"`
+	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.
+	MemoryDir string            `json:"memory_dir,omitempty"`
+	PID       int               `json:"pid,omitempty"`
+	PIDStart  uint64            `json:"pid_start,omitempty"`
+	PTYs      map[string]string `json:"ptys,omitempty"`   // by alias
+	Paused    bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
+	Tainted   []string          `json:"tainted,omitempty"`
 	// State and Reason are what the daemon last did to its processors: why a guest stands still, QEMU does not know.
 	State  int32 `json:"state,omitempty"`
 	Reason int32 `json:"reason,omitempty"`

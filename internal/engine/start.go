@@ -201,6 +201,9 @@ func (s *starting) compile() error {
 	}
 	r.Tainted = s.compiled.Taints
 	r.Sockets = s.sockets()
+	if s.compiled.MemoryDir {
+		r.MemoryDir = e.paths.GuestMemory(r.UUID.String())
+	}
 	if err := e.saveRecord(s.running); err != nil {
 		return err
 	}
@@ -248,7 +251,7 @@ func (s *starting) exec(ctx context.Context) error {
 	began := time.Now()
 	proc, err := qemu.Start(ctx, e.k, qemu.StartSpec{
 		Launcher: e.cfg.Launch, Config: s.compiled.Config, Files: s.files,
-		Confinement: qemu.Confinement{UID: r.UID, GID: r.UID},
+		Confinement: s.confinement(),
 		QMPPath:     p.qmp(), PIDFile: p.pid(), LogPath: p.log, Cgroup: r.Cgroup,
 	})
 	if err != nil {

@@ -106,6 +106,9 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	keep(e.removePorts(ctx, rec))
 	keep(e.removeCgroup(ctx, rec))
 	keep(e.k.RemoveAll(e.places(d).dir))
+	if rec.MemoryDir != "" {
+		keep(e.k.RemoveAll(rec.MemoryDir))
+	}
 	for _, path := range rec.Sockets {
 		keep(e.k.RemoveSocket(path))
 	}

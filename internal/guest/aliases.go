@@ -73,6 +73,13 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	for i := range v.Panics {
 		set(&v.Panics[i].Alias, "panic"+strconv.Itoa(i))
 	}
+	for i := range v.Memories {
+		n := strconv.Itoa(i)
+		if a := v.Memories[i].Address; a != nil {
+			n = a.Slot
+		}
+		set(&v.Memories[i].Alias, "dimm"+n)
+	}
 	if v.MemBalloon != nil && v.MemBalloon.Model != "none" {
 		set(&v.MemBalloon.Alias, "balloon0")
 	}

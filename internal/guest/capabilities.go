@@ -156,11 +156,12 @@ func DomainCapabilities(f CapFacts, arch, machine, virtType string) (*spec.Domai
 		return nil, err
 	}
 	c := &spec.DomainCapabilities{
-		Path: f.Host.Emulator, Domain: virtType, Machine: m.Name, Arch: arch, IOThreads: &spec.Supported{Supported: "no"},
-		OS:       firmwareOf(f.Host, fam, arch, m.Name),
-		CPU:      spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
-		Devices:  devicesOf(fam),
-		Features: featuresOf(fam, virtType),
+		Path: f.Host.Emulator, Domain: virtType, Machine: m.Name, Arch: arch, IOThreads: &spec.Supported{Supported: "yes"},
+		OS:            firmwareOf(f.Host, fam, arch, m.Name),
+		CPU:           spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
+		MemoryBacking: spec.Device(true, spec.Enum("sourceType", "file", "anonymous", "memfd")),
+		Devices:       devicesOf(fam),
+		Features:      featuresOf(fam, virtType),
 	}
 	if m.MaxCPUs > 0 {
 		c.VCPU = &spec.DomainCapsVCPU{Max: strconv.Itoa(m.MaxCPUs)}

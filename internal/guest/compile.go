@@ -22,7 +22,7 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	c := &compiler{d: d, dev: d.Devices, rt: rt, fam: fam, out: &Compiled{Config: &qemu.Config{}}, boot: map[string]int{}}
 	c.cfg = c.out.Config
 	steps := []func() error{
-		c.machine, c.firmware, c.processor, c.memory, c.identification, c.clock, c.osBoot, c.bootIndexes,
+		c.machine, c.firmware, c.processor, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
 		c.controllers, c.disks, c.interfaces, c.serials, c.channels, c.consoles,
 		c.inputs, c.graphics, c.videos, c.watchdogs, c.balloon, c.rngs, c.panics,
 		c.passthrough,

@@ -46,6 +46,9 @@ func (c *compiler) controller(k *spec.Controller) qemu.Props {
 			q, _ := number(n) // a rule has judged it
 			p = p.With("num_queues", q)
 		}
+		if id, set := k.Driver.Attr("iothread"); set {
+			p = p.With("iothread", "iothread"+id)
+		}
 		return p
 	case "sata":
 		if k.Index == "0" && c.fam.sata {

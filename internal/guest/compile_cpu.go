@@ -93,9 +93,27 @@ func (c *compiler) cpuFlags() (qemu.Props, error) {
 			p = p.With("phys-bits", bits)
 		case mode == "passthrough" && c.kvm():
 			p = p.With("host-phys-bits", true)
+			if limit, ok := m.Attr("limit"); ok {
+				p = p.With("host-phys-bits-limit", limit)
+			}
 		}
 	}
-	return p, nil
+	return append(p, c.cacheFlags()...), nil
+}
+
+// cacheFlags say which caches the guest's processors tell of.
+func (c *compiler) cacheFlags() qemu.Props {
+	k := c.d.CPU.Cache
+	if k == nil {
+		return nil
+	}
+	var p qemu.Props
+	like := c.d.CPU.Mode == "host-passthrough" || c.d.CPU.Mode == "maximum"
+	p = p.With("l3-cache", k.Mode == "emulate")
+	if like { // only these processors know of the host's caches
+		p = p.With("host-cache-info", k.Mode == "passthrough")
+	}
+	return p
 }
 
 // topology renders -smp. A document without a topology has one core per socket, as with libvirt.

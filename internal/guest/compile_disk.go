@@ -57,6 +57,9 @@ func (c *compiler) drive(k *spec.Disk) (qemu.Props, error) {
 	switch k.Target.Bus {
 	case "virtio":
 		p := qemu.Props{{Key: "driver", Value: c.virtio("virtio-blk", "")}}
+		if k.Driver.IOThread != "" {
+			p = p.With("iothread", "iothread"+k.Driver.IOThread)
+		}
 		if q, err := number(k.Driver.Queues); err == nil && q > 0 {
 			p = p.With("num-queues", q)
 		}

@@ -51,6 +51,9 @@ func (c *compiler) machine() error {
 			p = p.With("kernel_irqchip", "split")
 		}
 	}
+	if b := c.d.MemoryBacking; b != nil && b.NoSharePages != nil {
+		p = p.With("mem-merge", false)
+	}
 	if b := c.d.OS.BIOS; b != nil && b.UseSerial == "yes" && c.fam.pci() {
 		p = p.With("graphics", false) // the firmware writes to the serial port then
 	}
@@ -85,19 +88,6 @@ func (c *compiler) sleepStates() {
 // global sets a property of devices that QEMU makes by itself.
 func (c *compiler) global(driver, property, value string) {
 	c.flag("-global", qemu.Option{Head: "", Props: qemu.Props{{Key: driver + "." + property, Value: value}}})
-}
-
-func (c *compiler) memory() error {
-	n, err := kib("memory", c.d.Memory)
-	if err != nil {
-		return err
-	}
-	c.cfg.MemoryMB = (n + 1023) / 1024
-	cur, err := kib("currentMemory", c.d.CurrentMemory)
-	if err == nil && cur < n && c.dev.MemBalloon.Model != "none" {
-		c.out.Startup.BalloonBytes = cur << 10
-	}
-	return err
 }
 
 func (c *compiler) clock() error {

@@ -13,7 +13,7 @@ import (
 func testRuntime(d *spec.Domain) Runtime {
 	rt := Runtime{
 		Accel: map[string]string{"qemu": "tcg", "kvm": "kvm"}[d.Type], Dir: "/run/taproom/guests/" + d.Name, QMP: "qmp",
-		VNCPort: 5907, VNCWebSocket: 5807, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		VNCPort: 5907, VNCWebSocket: 5807, MemoryDir: "/var/lib/taproom/ram/" + d.Name, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 	}
 	for range d.Devices.Interfaces {
 		rt.NICs = append(rt.NICs, NICRuntime{Tap: "vnet0", VHost: rt.Accel == "kvm"})

@@ -87,28 +87,6 @@ func (c *completer) vcpus(m Machine) error {
 	return nil
 }
 
-func (c *completer) memory() error {
-	max, err := kib("memory", c.d.Memory)
-	if err != nil {
-		return err
-	}
-	cur := max
-	if c.d.CurrentMemory != nil {
-		if cur, err = kib("currentMemory", c.d.CurrentMemory); err != nil {
-			return err
-		}
-	}
-	if cur == 0 || cur > max { // libvirt 9.0 lowers it without a word
-		cur = max
-	}
-	c.d.Memory.Unit, c.d.Memory.Value = "KiB", strconv.FormatUint(max, 10)
-	if c.d.CurrentMemory == nil {
-		c.d.CurrentMemory = &spec.Memory{}
-	}
-	c.d.CurrentMemory.Unit, c.d.CurrentMemory.Value = "KiB", strconv.FormatUint(cur, 10)
-	return nil
-}
-
 func kib(element string, m *spec.Memory) (uint64, error) {
 	if m == nil {
 		return 0, invalid(element, "is missing")

@@ -39,6 +39,10 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 					d.Features.HyperV.VPIndex = nil
 				}
 			}
+			if d.MemoryBacking != nil && d.MemoryBacking.HugePages != nil {
+				d.MemoryBacking = nil // the host need not have any
+			}
+			rt.MemoryDir = scratch
 			for i := range rt.NICs {
 				rt.NICs[i] = NICRuntime{Tap: "tap" + string(rune('a'+i%26)) + string(rune('a'+i/26))}
 			}

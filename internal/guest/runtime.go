@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -25,7 +26,19 @@ type Runtime struct {
 	Now time.Time
 	// HostSysinfo is the host's own SMBIOS, for <smbios mode='host'/>; nil where it has none.
 	HostSysinfo *spec.Sysinfo
+	// MemoryDir is where the file of a guest lies whose memory has source type='file'.
+	MemoryDir string
+	// Nodes are the host's NUMA nodes; nil where nobody looked.
+	Nodes []int
+	// HugePageKiB is the host's default size of huge pages, and PageKiB that of usual ones; 0 means 2048 and 4.
+	HugePageKiB, PageKiB uint64
 }
+
+func (rt *Runtime) hugePageKiB() uint64 { return cmp.Or(rt.HugePageKiB, 2048) }
+func (rt *Runtime) pageKiB() uint64     { return cmp.Or(rt.PageKiB, 4) }
+
+// HugePageNeed is how many huge pages have to be free on the host.
+type HugePageNeed struct{ PageKiB, Pages uint64 }
 
 // NICRuntime is what was prepared for one NIC. A NIC of type user needs nothing.
 type NICRuntime struct {
@@ -122,6 +135,11 @@ type Compiled struct {
 	Taints []string
 	// Startup is what has to be done over QMP before the guest runs for the first time.
 	Startup Startup
+	// LockMemory says that QEMU must be able to lock all its memory, HugePages what the host has to have free for it, and
+	// MemoryDir that Runtime.MemoryDir has to be there, for the guest's user to make files in.
+	LockMemory bool
+	HugePages  []HugePageNeed
+	MemoryDir  bool
 }
 
 // Startup is what QEMU's command line cannot say.

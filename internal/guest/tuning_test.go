@@ -65,3 +65,39 @@ func TestTheHostsOwnTablesAreHandedOn(t *testing.T) {
 		t.Errorf("a host that says nothing has %+v", got)
 	}
 }
+
+func TestMemoryThatDoesNotFitTogetherIsRefused(t *testing.T) {
+	t.Parallel()
+	const cells = "<features><acpi/></features><cpu><numa><cell cpus='0-3' memory='256' unit='MiB'/></numa></cpu>"
+	dimm := func(target string) string {
+		return "<devices><memory model='dimm'><target>" + target + "</target></memory></devices>"
+	}
+	for _, c := range []struct{ doc, want string }{
+		{"<maxMemory slots='1' unit='GiB'>1</maxMemory>", "maxMemory is not supported: memory is plugged into NUMA cells; give the guest at least one (cpu/numa)"},
+		{"<maxMemory slots='1' unit='MiB'>128</maxMemory>" + cells, "invalid maxMemory: 131072 KiB are less than the memory that there is, 262144 KiB"},
+		{"<maxMemory slots='1' unit='GiB'>1</maxMemory>" + cells + dimm("<size unit='MiB'>64</size><node>1</node>"), "invalid memory/target: module 1: it needs the number of one of the guest's 1 NUMA cells in <node>"},
+		{"<maxMemory slots='1' unit='GiB'>1</maxMemory>" + cells + dimm("<size unit='KiB'>1500</size><node>0</node>"), "invalid memory/target: module 1: 1500 KiB are no whole number of MiB"},
+		{"<maxMemory slots='1' unit='GiB'>1</maxMemory>" + strings.Replace(cells, "<acpi/>", "", 1) + dimm("<size unit='MiB'>64</size><node>0</node>"), "memory is not supported: modules are found by ACPI; add <acpi/> to <features>"},
+		{"<memoryBacking><hugepages><page size='2' unit='M' nodeset='1'/></hugepages></memoryBacking>", "invalid memoryBacking/hugepages/page: nodeset: the guest has no NUMA cell 1"},
+		{"<memoryBacking><hugepages><page size='1' unit='G'/></hugepages></memoryBacking>", "memoryBacking/hugepages is not supported: 262144 KiB are no whole number of pages of 1048576 KiB"},
+		{"<cputune><iothreadpin iothread='1' cpuset='0'/></cputune>", "cputune/iothreadpin is not supported: there is no I/O thread 1"},
+		{"<devices><disk type='file'><driver iothread='1'/><source file='/a'/><target dev='vda'/></disk></devices>", "disk/driver is not supported: disk vda: there is no I/O thread 1; raise <iothreads>"},
+		{"<iothreads>1</iothreads><devices><disk type='file'><driver iothread='1'/><source file='/a'/><target dev='sda'/></disk></devices>", "disk/driver is not supported: disk sda: an I/O thread is for bus='virtio'; that of a SCSI disk is its controller's"},
+		{"<iothreads>1</iothreads><devices><controller type='scsi' model='lsilogic'><driver iothread='1'/></controller></devices>", `controller/driver is not supported: controller scsi 0: iothread="1" is for virtio-scsi, and one of <iothreads>`},
+	} {
+		_, err := tuned(t, "qemu", c.doc, nil)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s:\n got %v\nwant %s", c.doc, err, c.want)
+		}
+	}
+}
+
+func TestProcessorsInNoCellAreInTheFirst(t *testing.T) {
+	t.Parallel()
+	line, err := tuned(t, "qemu", "<cpu><numa><cell id='1' cpus='1' memory='64' unit='MiB'/><cell id='0' memory='64' unit='MiB'/></numa></cpu>", nil)
+	for _, want := range []string{"-numa node,nodeid=0,cpus=0,cpus=2-3,memdev=ram-node0\n", "-numa node,nodeid=1,cpus=1,memdev=ram-node1\n", "-m size=128M\n"} {
+		if err != nil || !strings.Contains(line, want) {
+			t.Errorf("no %q: %v\n%s", want, err, line)
+		}
+	}
+}

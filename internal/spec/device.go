@@ -62,5 +62,6 @@ func (d *Devices) Append(other *Devices) {
 	d.Watchdogs = append(d.Watchdogs, other.Watchdogs...)
 	d.RNGs = append(d.RNGs, other.RNGs...)
 	d.Panics = append(d.Panics, other.Panics...)
+	d.Memories = append(d.Memories, other.Memories...)
 	d.Elements = append(d.Elements, other.Elements...)
 }

@@ -2,21 +2,22 @@ package spec
 
 // Devices is <devices>. Kinds this package has no type for stay in Extra, in order.
 type Devices struct {
-	Emulator    string       `xml:"emulator,omitempty"`
-	Disks       []Disk       `xml:"disk"`
-	Controllers []Controller `xml:"controller"`
-	Interfaces  []Interface  `xml:"interface"`
-	Serials     []Chardev    `xml:"serial"`
-	Consoles    []Chardev    `xml:"console"`
-	Channels    []Chardev    `xml:"channel"`
-	Inputs      []Input      `xml:"input"`
-	Graphics    []Graphics   `xml:"graphics"`
-	Audios      []Audio      `xml:"audio"`
-	Videos      []Video      `xml:"video"`
-	Watchdogs   []Watchdog   `xml:"watchdog"`
-	MemBalloon  *MemBalloon  `xml:"memballoon"`
-	RNGs        []RNG        `xml:"rng"`
-	Panics      []Panic      `xml:"panic"`
+	Emulator    string         `xml:"emulator,omitempty"`
+	Disks       []Disk         `xml:"disk"`
+	Controllers []Controller   `xml:"controller"`
+	Interfaces  []Interface    `xml:"interface"`
+	Serials     []Chardev      `xml:"serial"`
+	Consoles    []Chardev      `xml:"console"`
+	Channels    []Chardev      `xml:"channel"`
+	Inputs      []Input        `xml:"input"`
+	Graphics    []Graphics     `xml:"graphics"`
+	Audios      []Audio        `xml:"audio"`
+	Videos      []Video        `xml:"video"`
+	Watchdogs   []Watchdog     `xml:"watchdog"`
+	MemBalloon  *MemBalloon    `xml:"memballoon"`
+	RNGs        []RNG          `xml:"rng"`
+	Panics      []Panic        `xml:"panic"`
+	Memories    []MemoryDevice `xml:"memory"`
 	Extra
 }
 
@@ -81,6 +82,7 @@ type DiskDriver struct {
 	IO           string `xml:"io,attr,omitempty"` // threads, native, io_uring
 	CopyOnRead   string `xml:"copy_on_read,attr,omitempty"`
 	Discard      string `xml:"discard,attr,omitempty"`
+	IOThread     string `xml:"iothread,attr,omitempty"`
 	DetectZeroes string `xml:"detect_zeroes,attr,omitempty"`
 	Queues       string `xml:"queues,attr,omitempty"`
 	Extra

@@ -4,31 +4,38 @@ import "encoding/xml"
 
 // Domain is a <domain> document (libvirt, formatdomain.html). Field order is the order libvirt formats in.
 type Domain struct {
-	XMLName       xml.Name     `xml:"domain"`
-	Type          string       `xml:"type,attr"`         // kvm or qemu
-	ID            string       `xml:"id,attr,omitempty"` // live documents only
-	Name          string       `xml:"name"`
-	UUID          *UUID        `xml:"uuid"`
-	GenID         *GenID       `xml:"genid"`
-	Title         string       `xml:"title,omitempty"`
-	Description   string       `xml:"description,omitempty"`
-	Metadata      *Metadata    `xml:"metadata"`
-	Memory        *Memory      `xml:"memory"`
-	CurrentMemory *Memory      `xml:"currentMemory"`
-	VCPU          *VCPU        `xml:"vcpu"`
-	Resource      *Resource    `xml:"resource"`
-	Sysinfo       []Sysinfo    `xml:"sysinfo"`
-	OS            OS           `xml:"os"`
-	Features      *Features    `xml:"features"`
-	CPU           *CPU         `xml:"cpu"`
-	Clock         *Clock       `xml:"clock"`
-	OnPoweroff    string       `xml:"on_poweroff,omitempty"` // destroy, restart, preserve, rename-restart
-	OnReboot      string       `xml:"on_reboot,omitempty"`
-	OnCrash       string       `xml:"on_crash,omitempty"`
-	PM            *PM          `xml:"pm"`
-	Devices       *Devices     `xml:"devices"`
-	SecLabels     []SecLabel   `xml:"seclabel"`
-	QEMU          *QEMUCommand `xml:"qemu:commandline"`
+	XMLName         xml.Name         `xml:"domain"`
+	Type            string           `xml:"type,attr"`         // kvm or qemu
+	ID              string           `xml:"id,attr,omitempty"` // live documents only
+	Name            string           `xml:"name"`
+	UUID            *UUID            `xml:"uuid"`
+	GenID           *GenID           `xml:"genid"`
+	Title           string           `xml:"title,omitempty"`
+	Description     string           `xml:"description,omitempty"`
+	Metadata        *Metadata        `xml:"metadata"`
+	MaxMemory       *MaxMemory       `xml:"maxMemory"`
+	Memory          *Memory          `xml:"memory"`
+	CurrentMemory   *Memory          `xml:"currentMemory"`
+	MemoryBacking   *MemoryBacking   `xml:"memoryBacking"`
+	VCPU            *VCPU            `xml:"vcpu"`
+	IOThreads       string           `xml:"iothreads,omitempty"`
+	IOThreadIDs     *IOThreadIDs     `xml:"iothreadids"`
+	DefaultIOThread *DefaultIOThread `xml:"defaultiothread"`
+	CPUTune         *CPUTune         `xml:"cputune"`
+	NUMATune        *NUMATune        `xml:"numatune"`
+	Resource        *Resource        `xml:"resource"`
+	Sysinfo         []Sysinfo        `xml:"sysinfo"`
+	OS              OS               `xml:"os"`
+	Features        *Features        `xml:"features"`
+	CPU             *CPU             `xml:"cpu"`
+	Clock           *Clock           `xml:"clock"`
+	OnPoweroff      string           `xml:"on_poweroff,omitempty"` // destroy, restart, preserve, rename-restart
+	OnReboot        string           `xml:"on_reboot,omitempty"`
+	OnCrash         string           `xml:"on_crash,omitempty"`
+	PM              *PM              `xml:"pm"`
+	Devices         *Devices         `xml:"devices"`
+	SecLabels       []SecLabel       `xml:"seclabel"`
+	QEMU            *QEMUCommand     `xml:"qemu:commandline"`
 	Extra
 }
 
@@ -138,10 +145,10 @@ type CPU struct {
 	Model      *CPUModel    `xml:"model"`
 	Vendor     string       `xml:"vendor,omitempty"`
 	Topology   *Topology    `xml:"topology"`
-	Cache      *Element     `xml:"cache"`
+	Cache      *CPUCache    `xml:"cache"`
 	MaxPhys    *Element     `xml:"maxphysaddr"`
 	Features   []CPUFeature `xml:"feature"`
-	NUMA       *Element     `xml:"numa"`
+	NUMA       *NUMA        `xml:"numa"`
 	Extra
 }
 

@@ -17,7 +17,6 @@ func deviceRules() map[string]rule {
 		"devices/redirfilter": refuse("USB redirection is not implemented yet"),
 		"devices/tpm":         refuse("TPMs are not implemented yet"),
 		"devices/shmem":       refuse("shared memory is not implemented yet"),
-		"devices/memory":      refuse("memory devices are not implemented yet"),
 		"devices/nvram":       refuse("it is for ppc64 guests"),
 		"devices/iommu":       refuse("guest IOMMUs are not implemented yet"),
 		"devices/vsock":       refuse("vsock is not implemented yet"),

@@ -11,20 +11,12 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 	m := map[string]rule{
 		"@type": values("qemu kvm", "kqemu xen lxc uml openvz test vmware hyperv vbox phyp parallels vz bhyve hvf"),
 
-		"maxMemory":                   refuse("memory cannot be plugged yet"),
-		"memoryBacking":               refuse("memory is always anonymous and not locked"),
 		"memory/@dumpCore":            just("on", "guest memory cannot be left out of core dumps yet"),
 		"vcpu/@placement":             values("static", "auto"),
-		"vcpu/@cpuset":                refuse("virtual CPUs are not pinned yet"),
 		"vcpus":                       refuse("virtual CPUs cannot be chosen one by one yet"),
-		"iothreads":                   refuse("I/O threads are not implemented yet"),
-		"iothreadids":                 refuse("I/O threads are not implemented yet"),
-		"defaultiothread":             refuse("the main thread pool cannot be sized yet"),
 		"blkiotune":                   refuse("disk bandwidth is not limited yet"),
 		"throttlegroups":              refuse("disk bandwidth is not limited yet"),
 		"memtune":                     refuse("memory is not limited yet"),
-		"cputune":                     refuse("CPU time is not limited and CPUs are not pinned yet"),
-		"numatune":                    refuse("memory is not bound to host nodes yet"),
 		"idmap":                       refuse("user namespaces are for containers"),
 		"bootloader":                  refuse("a host boot loader is for Xen guests"),
 		"bootloader_args":             refuse("a host boot loader is for Xen guests"),
@@ -45,7 +37,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"seclabel/@relabel":  yesNo(),
 		"seclabel/baselabel": refuse("labels are not chosen by documents"),
 	}
-	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
+	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), memoryRules(), threadRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
 	return m
 })
 
@@ -120,11 +112,9 @@ func cpuRules() map[string]rule {
 		"cpu/topology/@clusters":   number(1, 65535),
 		"cpu/topology/@cores":      number(1, 65535),
 		"cpu/topology/@threads":    number(1, 65535),
-		"cpu/cache":                refuse("CPU caches cannot be chosen yet"),
 		"cpu/maxphysaddr/@mode":    values("passthrough emulate", ""),
 		"cpu/maxphysaddr/@bits":    number(1, 64),
-		"cpu/maxphysaddr/@limit":   refuse("the number of address bits has no upper bound yet"),
-		"cpu/numa":                 refuse("guest NUMA cells are not implemented yet"),
+		"cpu/maxphysaddr/@limit":   number(1, 64),
 	}
 }
 

@@ -11,7 +11,7 @@ const maxDevices = 2048
 
 func (d *Devices) count() int {
 	return len(d.Disks) + len(d.Controllers) + len(d.Interfaces) + len(d.Serials) + len(d.Consoles) + len(d.Channels) +
-		len(d.Inputs) + len(d.Graphics) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics)
+		len(d.Inputs) + len(d.Graphics) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics) + len(d.Memories)
 }
 
 // validate checks the devices against each other. bootDev says that the document has <boot dev=>.

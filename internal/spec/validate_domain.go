@@ -15,7 +15,7 @@ func (d *Domain) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		d.checkIdentity, d.checkMemory, d.checkVCPUs, d.checkOS, d.checkSysinfo, d.checkFeatures, d.checkClock, d.checkQEMU,
+		d.checkIdentity, d.checkMemory, d.checkVCPUs, d.checkMemorySettings, d.checkThreads, d.checkOS, d.checkSysinfo, d.checkFeatures, d.checkClock, d.checkQEMU,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -114,6 +114,9 @@ func (c *CPU) check() error {
 		return invalid("cpu/vendor", "it needs a model")
 	case c.Migratable != "" && c.Mode != "host-passthrough" && c.Mode != "maximum":
 		return invalid("cpu/@migratable", "it is for modes host-passthrough and maximum")
+	}
+	if err := c.Cache.check(c.Mode); err != nil {
+		return err
 	}
 	seen := make(map[string]bool)
 	for _, f := range c.Features {

@@ -128,7 +128,11 @@ func (s Spec) surroundings() error {
 // it was changed through package syscall.
 func setLimit(l Limit) error {
 	rlim := unix.Rlimit{Cur: l.Soft, Max: l.Hard}
-	if err := unix.Prlimit(0, l.Resource, &rlim, nil); err != nil {
+	err := unix.Prlimit(0, l.Resource, &rlim, nil)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("set resource limit %d to %d/%d: %w; taproomd needs CAP_SYS_RESOURCE for it", l.Resource, l.Soft, l.Hard, err)
+	}
+	if err != nil {
 		return fmt.Errorf("set resource limit %d to %d/%d: %w", l.Resource, l.Soft, l.Hard, err)
 	}
 	return nil

@@ -95,7 +95,7 @@ $ domcapabilities --machine pc --virttype qemu
   <machine>pc-i440fx-<version></machine>
   <arch>x86_64</arch>
   <vcpu max='255'/>
-  <iothreads supported='no'/>
+  <iothreads supported='yes'/>
   <os supported='yes'>
     <enum name='firmware'>
       <value>bios</value>
@@ -130,6 +130,13 @@ $ domcapabilities --machine pc --virttype qemu
       <model usable=…
     </mode>
   </cpu>
+  <memoryBacking supported='yes'>
+    <enum name='sourceType'>
+      <value>file</value>
+      <value>anonymous</value>
+      <value>memfd</value>
+    </enum>
+  </memoryBacking>
   <devices>
     <disk supported='yes'>
       <enum name='diskDevice'>
@@ -204,7 +211,7 @@ $ domcapabilities --machine pc --virttype qemu
   <features>
     <gic supported='no'/>
     <vmcoreinfo supported='yes'/>
-    <genid supported='no'/>
+    <genid supported='yes'/>
     <backingStoreInput supported='yes'/>
     <backup supported='no'/>
     <sev supported='no'/>
