@@ -94,8 +94,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.subnetIsFree(n, doc); err != nil {
 		return err
 	}
-	head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
-	if err := e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()}); err != nil {
+	if err := e.keepActive(n, doc); err != nil {
 		return err
 	}
 	planned()
@@ -107,6 +106,12 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	back := context.WithoutCancel(ctx)
 	_, uerr := e.converge(back, state.State{}, withoutSysctls(want).Scope())
 	return errors.Join(err, uerr, e.actives.Delete(n.uuid.String()))
+}
+
+// keepActive writes down that a network should be up, as a document says.
+func (e *Engine) keepActive(n *network, doc *spec.Network) error {
+	head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
+	return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
 }
 
 // withoutSysctls leaves out the settings of the machine, which stay when a network goes.
@@ -240,11 +245,7 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err != nil {
 		return err
 	}
-	put := func(doc *spec.Network) error {
-		head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
-		return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
-	}
-	if err := put(to); err != nil {
+	if err := e.keepActive(n, to); err != nil {
 		return err
 	}
 	scope := have.Scope(want)
@@ -253,7 +254,7 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	}
 	_, uerr := e.converge(context.WithoutCancel(ctx), have, scope)
 	e.replugAll(ctx, n)
-	return errors.Join(err, uerr, put(from))
+	return errors.Join(err, uerr, e.keepActive(n, from))
 }
 
 // planNetwork is what starting (or stopping) a network would do, as commands.

@@ -41,18 +41,12 @@ func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.Net
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
+	live, config, err := n.affects(u.Flags)
+	if err != nil {
+		return err
+	}
 	v := n.view()
-	live, config := u.Flags&server.AffectLive != 0, u.Flags&server.AffectConfig != 0
-	if !live && !config {
-		live, config = v.live != nil, v.live == nil
-	}
 	var running, defined *spec.Network
-	switch {
-	case live && v.live == nil:
-		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
-	case config && v.def == nil:
-		return virterr.New(virterr.OperationInvalid, "transient network '%s' has no persistent configuration", n.label)
-	}
 	if live {
 		running = v.live.Clone()
 		err = e.updateDocument(running, u)

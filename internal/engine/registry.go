@@ -49,6 +49,17 @@ func (r *registry[T]) remove(o T) {
 	r.sorted = nil
 }
 
+// replace puts o in the place of an object of the same UUID and of one that holds its name, at once.
+func (r *registry[T]) replace(old, holder, o T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, gone := range []T{old, holder} {
+		delete(r.byUUID, gone.id())
+		delete(r.byName, gone.name())
+	}
+	r.byUUID[o.id()], r.byName[o.name()], r.sorted = o, o, nil
+}
+
 func (r *registry[T]) uuid(u spec.UUID) (T, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

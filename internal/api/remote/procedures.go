@@ -5,7 +5,10 @@ import "taproom/internal/api/xdr"
 // Procedures are all calls of libvirt's program that the server answers.
 func Procedures() []Procedure {
 	var all []Procedure
-	for _, group := range [][]Procedure{connectProcedures(), domainProcedures(), jobProcedures(), networkProcedures(), eventProcedures(), storageProcedures(), absentProcedures()} {
+	for _, group := range [][]Procedure{
+		connectProcedures(), domainProcedures(), jobProcedures(), networkProcedures(), eventProcedures(), storageProcedures(),
+		absentProcedures(), metadataProcedures(),
+	} {
 		all = append(all, group...)
 	}
 	return all

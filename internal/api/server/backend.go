@@ -22,6 +22,7 @@ type Backend interface {
 	Domains
 	DomainJobs
 	DomainData
+	Descriptions
 	Networks
 	Storage
 	Events

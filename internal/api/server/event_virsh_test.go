@@ -18,7 +18,7 @@ func TestVirshUnderstandsEveryKindOfEvent(t *testing.T) {
 	f := servertest.New()
 	srv := servertest.Serve(t, server.Options{Backend: f})
 	lines := listen(t, srv.Socket, "event", "--all", "--loop", "--timeout", "60")
-	waitFor(t, "a client that listens", func() bool { return srv.Server.Listening() == 1 })
+	waitFor(t, "a client that listens", func() bool { return srv.Server.Registered(remote.EventMemoryDeviceSizeChange) == 1 })
 	d := server.Domain{Name: "guest", ID: 1}
 	for _, e := range []server.Event{
 		server.DomainRTCChange{Domain: d, Offset: -3600},

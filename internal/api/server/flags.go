@@ -32,6 +32,10 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return VCPULive | VCPUConfig | VCPUMaximum | VCPUGuest, true
 	case remote.ProcDomainAttachDeviceFlags, remote.ProcNetworkUpdate:
 		return AffectLive | AffectConfig, true
+	case remote.ProcDomainSetMetadata, remote.ProcDomainGetMetadata, remote.ProcNetworkSetMetadata, remote.ProcNetworkGetMetadata:
+		return AffectLive | AffectConfig, true
+	case remote.ProcDomainRename:
+		return 0, true
 	case remote.ProcDomainBlockStatsFlags:
 		return typedParamStrings, true
 	case remote.ProcDomainOpenConsole:

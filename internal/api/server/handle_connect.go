@@ -32,6 +32,7 @@ func newPrograms() map[uint32]*program {
 	bindNetworks(p)
 	bindEvents(p)
 	bindStorage(p)
+	bindMetadata(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)

@@ -213,7 +213,9 @@ const (
 const (
 	EventDefinedAdded      = 0
 	EventDefinedUpdated    = 1
+	EventDefinedRenamed    = 2
 	EventUndefinedRemoved  = 0
+	EventUndefinedRenamed  = 1
 	EventStartedBooted     = 0
 	EventStartedWakeup     = 4
 	EventSuspendedPaused   = 0

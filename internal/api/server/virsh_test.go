@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/server/servertest"
 )
@@ -112,7 +113,9 @@ func TestVirshShowsEventsAsTheyHappen(t *testing.T) {
 	virsh(t, d.Socket, "define", "guest.xml")
 	domains := listen(t, d.Socket, "event", "--all", "--loop", "--timeout", "60")
 	networks := listen(t, d.Socket, "net-event", "--event", "lifecycle", "--loop", "--timeout", "60")
-	waitFor(t, "two clients that listen", func() bool { return d.Server.Listening() == 2 })
+	waitFor(t, "two clients that listen", func() bool {
+		return d.Server.Listening() == 2 && d.Server.Registered(remote.EventMemoryDeviceSizeChange) == 1
+	})
 	for _, args := range []string{
 		"start guest", "suspend guest", "resume guest", "reboot guest", "attach-device guest nic.xml", "destroy guest", "undefine guest",
 		"net-define network.xml", "net-start default", "net-destroy default", "net-undefine default",

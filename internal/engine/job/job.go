@@ -15,6 +15,7 @@ type Slot struct {
 	current *Job
 	urgent  int           // jobs that preempted and wait: nobody else gets the slot before them
 	changed chan struct{} // closed when either of those changes; nil while nobody waits
+	over    error         // why nobody gets the slot any more
 }
 
 // Job is one operation under way.
@@ -101,6 +102,9 @@ func (s *Slot) take(ctx context.Context, patience time.Duration, name string, ur
 			return nil, &Busy{Wanted: name, Holder: holder, Err: context.Cause(wait)}
 		}
 	}
+	if s.over != nil {
+		return nil, s.over
+	}
 	j := &Job{Name: name, slot: s}
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	s.current = j
@@ -128,11 +132,20 @@ func (s *Slot) Current() string {
 // Context is what the job's work must watch.
 func (j *Job) Context() context.Context { return j.ctx }
 
-// End frees the slot. It must be called exactly once.
+// End frees the slot. It, or Retire, must be called exactly once.
 func (j *Job) End() {
 	j.cancel(nil)
 	j.slot.mu.Lock()
 	defer j.slot.mu.Unlock()
 	j.slot.current = nil
+	j.slot.tell()
+}
+
+// Retire ends the job, and with it the slot: whoever waits for it, or asks for it later, is told why.
+func (j *Job) Retire(why error) {
+	j.cancel(nil)
+	j.slot.mu.Lock()
+	defer j.slot.mu.Unlock()
+	j.slot.current, j.slot.over = nil, why
 	j.slot.tell()
 }

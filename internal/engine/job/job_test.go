@@ -184,3 +184,29 @@ func TestATraceKeepsStagesInTheOrderTheyEnd(t *testing.T) {
 		t.Errorf("spans %+v, want inner within outer", spans)
 	}
 }
+
+func TestWhoWaitsForASlotThatIsRetiredIsTold(t *testing.T) {
+	t.Parallel()
+	var s Slot
+	j, err := s.Begin(t.Context(), "rename")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("it was renamed")
+	var waiting sync.WaitGroup
+	for range 3 {
+		waiting.Go(func() {
+			if j, err := s.Begin(t.Context(), "wait"); !errors.Is(err, why) {
+				t.Errorf("got %v, %v", j, err)
+			}
+		})
+	}
+	j.Retire(why)
+	waiting.Wait()
+	if _, err := s.Preempt(t.Context(), "destroy"); !errors.Is(err, why) {
+		t.Errorf("a stronger job got %v", err)
+	}
+	if s.Current() != "" {
+		t.Errorf("%q holds the slot", s.Current())
+	}
+}

@@ -29,6 +29,7 @@ type Fake struct {
 	mu       sync.Mutex
 	domains  []*domain // by name
 	networks []*network
+	said     map[said]string
 	nextID   int32
 	sinks    map[int]func(server.Event)
 	nextSink int

@@ -98,7 +98,7 @@ print("leases", net.DHCPLeases())
 print("absent", conn.listAllStoragePools(), conn.listAllInterfaces(), conn.listAllDevices(), conn.listAllNWFilters(), conn.listAllSecrets(), conn.numOfStoragePools(), conn.listStoragePools(), conn.listDevices(None), conn.listSecrets())
 for what in (lambda: conn.lookupByName("missing"), lambda: conn.networkLookupByName("missing"), lambda: conn.storagePoolLookupByName("missing"),
              lambda: conn.nwfilterLookupByName("missing"), lambda: conn.secretLookupByUUIDString(first.UUIDString()), lambda: first.create(),
-             lambda: first.managedSave(), lambda: first.rename("other"), lambda: conn.defineXML("<domain")):
+             lambda: first.migrateSetMaxSpeed(5), lambda: conn.defineXML("<domain")):
     try:
         what()
         print("no error")

@@ -1,0 +1,18 @@
+package server
+
+// Registered is how many clients have asked for a kind of domain events. virsh asks for one kind after the other.
+func (s *Server) Registered(kind int32) int {
+	s.subsMu.RLock()
+	defer s.subsMu.RUnlock()
+	n := 0
+	for c := range s.subs {
+		c.mu.Lock()
+		for _, r := range c.regs {
+			if r.source == fromDomains && r.kind == kind {
+				n++
+			}
+		}
+		c.mu.Unlock()
+	}
+	return n
+}
