@@ -84,6 +84,10 @@ func (s Spec) become(r *Report) (stage string, err error) {
 	if err := s.writePID(); err != nil {
 		return StageConfine, err
 	}
+	// A daemon that comes after the parent reads the pid file to learn what there is: who writes it later must not go on.
+	if s.PIDFile != 0 && os.Getppid() != s.Parent {
+		return StageConfine, errors.New("the parent is gone")
+	}
 	if err := s.landlock(r); err != nil { // before the user changes: it names files that user need not reach
 		return StageConfine, err
 	}

@@ -49,7 +49,13 @@ func run(t *testing.T, s Spec, extra ...*os.File) outcome {
 		t.Fatal(err)
 	}
 	s.Keep = len(extra)
-	s.StatusFD, s.PIDFile = firstKept+len(extra)+1, firstKept+len(extra)+2
+	if s.Parent == 0 {
+		s.Parent = os.Getpid()
+	}
+	s.StatusFD = firstKept + len(extra) + 1
+	if !s.DieWithParent { // what does not outlive its parent needs none
+		s.PIDFile = s.StatusFD + 1
+	}
 	doc, err := s.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +160,20 @@ func TestPIDFileNamesTheProcessThatTheProgramIs(t *testing.T) {
 	want := fmt.Sprintf(`{"pid":%s,"start":%s}`+"\n", pid, strings.Fields(stat)[22-3])
 	if got.pidFile != want {
 		t.Errorf("pid file %q, want %q", got.pidFile, want)
+	}
+}
+
+// Whoever reads the pid file after the parent's end has read all there will ever be.
+func TestAProgramWhosePIDFileComesTooLateIsNotRun(t *testing.T) {
+	t.Parallel()
+	s := shell("echo run")
+	s.Parent = 1
+	got := run(t, s)
+	if want := []Report{{Stage: StageConfine, Failure: "the parent is gone"}}; cmp.Diff(want, got.reports) != "" || strings.Contains(got.output, "run\n") {
+		t.Errorf("output %q, reports %+v", got.output, got.reports)
+	}
+	if got.pidFile == "" {
+		t.Error("the parent was looked for before the pid file was written")
 	}
 }
 

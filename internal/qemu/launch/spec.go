@@ -24,7 +24,7 @@ type Spec struct {
 
 	// DieWithParent ends the process with the thread that started it. For appliances and probes; guests stay.
 	DieWithParent bool
-	Parent        int // the parent's number, to notice that it was gone before DieWithParent took effect
+	Parent        int // the parent's number, to notice that it is gone
 
 	NoHugePages bool           // transparent huge pages off: less memory for many small guests
 	Landlock    *host.Landlock // nil for none
