@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"taproom/internal/daemon"
 	"taproom/internal/version"
@@ -20,6 +21,9 @@ const help = `Run KVM guests and their networks, and serve libvirt's clients unt
 It serves libvirt's sockets in /run/libvirt, keeps what is defined in /var/lib/taproom, and takes over what runs from the
 daemon before it. Guests and networks stay when it ends. /etc/taproom/taproomd.toml may hold settings; a wrong name in it
 is refused. It does not go into the background.
+
+Without root it serves the user's qemu:///session: the sockets in $XDG_RUNTIME_DIR/libvirt, what is defined in
+~/.local/state/taproom, settings in ~/.config/taproom/taproomd.toml. Guests run as that user, and there are no networks.
 
   taproomd --root /tmp/tap
 
@@ -36,6 +40,7 @@ func main() {
 		flag.PrintDefaults()
 	}
 	root := flag.String("root", "", "keep everything below this `folder` instead of /etc, /var and /run")
+	timeout := flag.Uint("timeout", 0, "end after so many `seconds` without a client and without a running guest; 0 never ends")
 	verbose := flag.Bool("verbose", false, "log what is done, not only what goes wrong")
 	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
@@ -54,7 +59,7 @@ func main() {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := daemon.Run(ctx, daemon.Options{Root: *root, Log: log}); err != nil && !errors.Is(err, context.Canceled) {
+	if err := daemon.Run(ctx, daemon.Options{Root: *root, Log: log, Timeout: time.Duration(*timeout) * time.Second}); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "taproomd:", err)
 		stop()
 		os.Exit(1)

@@ -10,21 +10,26 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/engine"
+	"taproom/internal/host"
 )
 
 // startWithin is how long a daemon that was started a moment ago may take until its socket is there, so that
 // `taproomd & taproom up guest.xml` works. A daemon opens its sockets first of all, within 50 ms on a quiet machine.
 const startWithin = 3 * time.Second
 
-// connect reaches the daemon of env's root. It waits up to patience for its socket.
+// connect reaches the daemon of env's root or, for a user without root, of that user's session. It waits up to patience for its socket.
 func (env *Env) connect(ctx context.Context, patience time.Duration) (*client.Client, error) {
-	path := engine.NewPaths(env.root).ControlSocket()
+	paths, _, err := engine.OwnPaths(host.New(host.Options{}), env.root)
+	if err != nil {
+		return nil, err
+	}
+	path := paths.ControlSocket()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		c, err := client.Dial(ctx, path, client.Options{})
+		c, err := client.Dial(ctx, path, client.Options{URI: whichever})
 		if err == nil {
 			return c, nil
 		}
@@ -43,6 +48,9 @@ func (env *Env) connect(ctx context.Context, patience time.Duration) (*client.Cl
 		}
 	}
 }
+
+// whichever is the URI for whatever daemon serves the socket: the machine's, or a session's.
+const whichever = "qemu:///"
 
 // absent reports whether nobody listens on the socket.
 func absent(err error) bool {

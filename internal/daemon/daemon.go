@@ -25,6 +25,8 @@ type Options struct {
 	Hook func(call string)
 	// Cache is where what is known of QEMU binaries is kept; "" is below the root.
 	Cache string
+	// Timeout ends the daemon when nobody has been connected and no guest has run for so long; 0 never does.
+	Timeout time.Duration
 	// ResolvConf names the host's resolvers; "" is /etc/resolv.conf, whatever the root.
 	ResolvConf string
 }
@@ -36,11 +38,18 @@ const farewell = 5 * time.Second
 func Run(ctx context.Context, o Options) error {
 	k := host.New(host.Options{Hook: o.Hook})
 	defer k.Close()
-	paths := engine.NewPaths(o.Root)
+	own := engine.OwnSession()
+	paths, ignored, err := engine.OwnPaths(k, o.Root)
+	if err != nil {
+		return err
+	}
+	for _, what := range ignored {
+		o.Log.Warn(what)
+	}
 	if o.Cache != "" {
 		paths.Cache = o.Cache
 	}
-	id := engine.NewIdentity(o.Root)
+	id := identity(o.Root, own, paths)
 	s, err := readSettings(k, paths, id)
 	if err != nil {
 		return err
@@ -49,22 +58,24 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := k.Mkdir(paths.Run, 0o755); err != nil {
-		return err
+	for _, dir := range []string{paths.Run, filepath.Dir(paths.Lock())} {
+		if err := k.Mkdir(dir, dirMode(own)); err != nil {
+			return err
+		}
 	}
 	// The lock and the sockets come first: who cannot have them must not touch the guests of the daemon that has.
 	lock, err := k.Lock(paths.Lock())
 	if err != nil {
-		return whoHas(ctx, k, paths.ControlSocket(), err)
+		return whoHas(ctx, k, own, paths.ControlSocket(), err)
 	}
 	defer lock.Close()
-	ls, err := listen(ctx, k, paths, s.gid())
+	ls, err := listen(ctx, k, paths, own, s.gid(own))
 	if err != nil {
 		return err
 	}
 	defer closeAll(k, ls)
 	e, err := engine.New(ctx, engine.Config{
-		Kernel: k, Paths: paths, Root: o.Root, Log: o.Log, Emulator: s.Emulator, ResolvConf: o.ResolvConf,
+		Kernel: k, Paths: paths, Root: o.Root, Session: own, Log: o.Log, Emulator: s.Emulator, ResolvConf: o.ResolvConf,
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
 		UIDFirst: uint32(s.UIDFirst), UIDLast: uint32(s.UIDFirst + s.UIDCount - 1), // check has seen that they fit
 		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,
@@ -78,8 +89,9 @@ func Run(ctx context.Context, o Options) error {
 }
 
 func serve(ctx context.Context, o Options, k *host.Kernel, e *engine.Engine, ls []listener) error {
+	changed := make(chan struct{}, 1)
 	srv := server.New(context.WithoutCancel(ctx), server.Options{
-		Backend: e, Log: o.Log,
+		Backend: e, Log: o.Log, URI: engine.OwnSession().URI(), Changed: changed,
 		ClientName: func(pid int32) string {
 			name, _ := k.ProcessName(int(pid)) // it may just have ended
 			return name
@@ -93,11 +105,21 @@ func serve(ctx context.Context, o Options, k *host.Kernel, e *engine.Engine, ls 
 	if err := notify("READY=1"); err != nil {
 		o.Log.Warn(err.Error())
 	}
+	served, enough := context.WithCancel(ctx)
+	if o.Timeout > 0 {
+		defer e.Subscribe(func(server.Event) { nudge(changed) })()
+		wg.Go(func() {
+			if idle(served, o.Timeout, changed, func() bool { return busy(srv, e.ListDomains) }) == nil {
+				enough()
+			}
+		})
+	}
 	var err error
 	select {
-	case <-ctx.Done():
+	case <-served.Done():
 	case err = <-failed: // a socket that does not accept any more
 	}
+	enough()
 	_ = notify("STOPPING=1")
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()

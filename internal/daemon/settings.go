@@ -119,8 +119,11 @@ const ownUsers = 2
 // defaultGroup is libvirt's; a host that has no such group has nobody in it.
 const defaultGroup = "libvirt"
 
-// gid returns the number of the group, or -1 where the host has no such group.
-func (s Settings) gid() int {
+// gid returns the number of the group, or -1 where the host has no such group. A session is its user's alone.
+func (s Settings) gid(own *engine.Session) int {
+	if own != nil {
+		return -1
+	}
 	g, err := user.LookupGroup(s.Group)
 	if err != nil {
 		return -1

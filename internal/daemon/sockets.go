@@ -34,18 +34,21 @@ type listener struct {
 }
 
 // listen opens every socket of the daemon, or none. Gid may open the read-write ones beside root; -1 is nobody.
-func listen(ctx context.Context, k *host.Kernel, p engine.Paths, gid int) (ls []listener, err error) {
+func listen(ctx context.Context, k *host.Kernel, p engine.Paths, own *engine.Session, gid int) (ls []listener, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(k, ls)
 			ls = nil
 		}
 	}()
-	if err := k.Mkdir(p.LibvirtRun, 0o755); err != nil {
+	if err := k.Mkdir(p.LibvirtRun, dirMode(own)); err != nil {
 		return nil, err
 	}
 	paths := []string{p.ControlSocket()}
 	for _, name := range socketNames {
+		if own != nil && strings.HasSuffix(name, "-ro") {
+			continue // a session has one user, and its clients look for no other sockets
+		}
 		paths = append(paths, filepath.Join(p.LibvirtRun, name))
 	}
 	for _, path := range paths {
@@ -89,7 +92,7 @@ func inUse(ctx context.Context, k *host.Kernel, path string) error {
 
 // whoHas says of a lock that another daemon holds whether that one serves. One that ends has closed its sockets before it
 // lets go of its guests and of the lock.
-func whoHas(ctx context.Context, k *host.Kernel, control string, err error) error {
+func whoHas(ctx context.Context, k *host.Kernel, own *engine.Session, control string, err error) error {
 	var held *host.Locked
 	if !errors.As(err, &held) {
 		return err
@@ -98,7 +101,11 @@ func whoHas(ctx context.Context, k *host.Kernel, control string, err error) erro
 		c.Close()
 		return inUse(ctx, k, control)
 	}
-	return fmt.Errorf("%w, a daemon that is just starting or ending; start this one when that has ended", held)
+	state := ", a daemon that is just starting or ending"
+	if own != nil {
+		state += ", or one that serves this user from another XDG_RUNTIME_DIR"
+	}
+	return fmt.Errorf("%w%s; start this one when that has ended", held, state)
 }
 
 // holder says who serves a socket, and how to get it.

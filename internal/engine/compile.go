@@ -78,8 +78,7 @@ func (s *starting) prepareMemory() error {
 
 // confinement is who the guest's QEMU runs as, and what it may use up.
 func (s *starting) confinement() qemu.Confinement {
-	uid := s.running.rec().UID
-	c := qemu.Confinement{UID: uid, GID: uid}
+	c := s.e.confinement(s.running.rec().UID)
 	if s.compiled.LockMemory {
 		c.Limits = append(c.Limits, launch.Limit{Resource: unix.RLIMIT_MEMLOCK, Soft: math.MaxUint64, Hard: math.MaxUint64})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,7 @@ type Config struct {
 	Kernel   *host.Kernel
 	Paths    Paths
 	Root     string
+	Session  *Session // the user of a daemon without root; nil is the machine's daemon
 	Log      *slog.Logger
 	Emulator string // the QEMU of documents that name none
 	Launch   string // taproom-launch
@@ -54,7 +54,7 @@ type Engine struct {
 	names   *alloc.Names // of taps
 	bridges *alloc.Names
 	ports   *alloc.Ports // of displays
-	uids    *alloc.IDs
+	uids    users
 	nextID  atomic.Int32
 
 	*hub
@@ -92,9 +92,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		hub: newHub(), troubles: newTroubles(),
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for _, step := range []func(context.Context) error{
-		e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openStorage, e.openFabric, e.takeOver, e.followGuestNames, e.tendLogs, e.autostart,
-	} {
+	for _, step := range e.begin() {
 		if err := step(ctx); err != nil {
 			e.Close()
 			return nil, err
@@ -140,12 +138,7 @@ func (e *Engine) openPlaces(context.Context) (err error) {
 	if e.sysctls.Store, err = store.Open[changedSysctl](e.k, e.paths.Sysctls(), true); err != nil {
 		return err
 	}
-	root, err := e.k.CgroupRoot()
-	if err != nil {
-		return fmt.Errorf("guests need a cgroup each: %w", err)
-	}
-	e.cgroup = filepath.Join(root, e.cfg.Identity.Slice)
-	return e.k.MakeCgroup(e.cgroup)
+	return e.openCgroup()
 }
 
 // openAllocators prepares what hands out names and numbers.
@@ -158,6 +151,10 @@ func (e *Engine) openAllocators(context.Context) (err error) {
 	}
 	if e.ports, err = alloc.NewPorts(e.k, e.cfg.VNCFirst, e.cfg.VNCLast); err != nil {
 		return err
+	}
+	if s := e.cfg.Session; s != nil {
+		e.uids = sameUser(s.UID)
+		return nil
 	}
 	e.uids, err = alloc.NewIDs(e.cfg.UIDFirst, e.cfg.UIDLast)
 	return err

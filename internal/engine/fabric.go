@@ -52,7 +52,7 @@ func (e *Engine) openFabric(context.Context) error {
 }
 
 func (e *Engine) closeFabric() {
-	if e.fabric == nil {
+	if e.fabric == nil || e.helper == nil {
 		return
 	}
 	e.helper.close()
@@ -61,7 +61,11 @@ func (e *Engine) closeFabric() {
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	return &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, Firewall: e.fw, Services: e.helper}
+	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup}
+	if e.helper != nil { // a session has neither
+		env.Firewall, env.Services = e.fw, e.helper
+	}
+	return env
 }
 
 // converge makes what the scope names on the host be as want says. The taps it made are in the Env; when it fails they

@@ -26,7 +26,7 @@ func (e *Engine) openFacts(context.Context) error {
 	e.facts = &facts{
 		prober: &qemu.Prober{
 			Kernel: e.k, Launcher: e.cfg.Launch, CacheDir: e.paths.Cache, RunDir: e.paths.Run, Timeout: e.cfg.ReadyWithin,
-			Confinement: qemu.Confinement{UID: uid, GID: uid},
+			Confinement: e.confinement(uid),
 			Env: func(binary string) (env, firmware []string) {
 				beside := qemu.Locate(binary)
 				return beside.Env, beside.Firmware

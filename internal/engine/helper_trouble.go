@@ -99,6 +99,9 @@ func (e *Engine) helperFailed(err error) {
 // serviceProblems are what is wrong with the services of networks now.
 func (e *Engine) serviceProblems(ctx context.Context) []string {
 	list := e.troubles.all()
+	if e.helper == nil {
+		return list
+	}
 	damaged, err := e.helper.damaged(ctx)
 	if err != nil {
 		list = append(list, "the network helper does not say how it is: "+err.Error())

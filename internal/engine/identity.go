@@ -22,6 +22,12 @@ const (
 	uidSlots     = 30_000 // 1.9e9 + 30,000 × 65,536 is still below 2^32
 )
 
+// UserIdentity is that of a session, by its run directory: there are only cgroups to keep apart.
+func UserIdentity(run string) Identity {
+	id := NewIdentity(run)
+	return Identity{LinkGroup: id.LinkGroup, Slice: filepath.Base(id.Slice)}
+}
+
 // NewIdentity derives it from the root; "" is the machine's own daemon.
 func NewIdentity(root string) Identity {
 	if root == "" {

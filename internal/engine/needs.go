@@ -29,8 +29,10 @@ func (s *starting) open(ctx context.Context) error {
 	if err := s.e.k.Mkdir(dir, 0o711); err != nil {
 		return err
 	}
-	if err := s.e.k.MakeCgroup(s.running.rec().Cgroup); err != nil {
-		return err
+	if cgroup := s.running.rec().Cgroup; cgroup != "" {
+		if err := s.e.k.MakeCgroup(cgroup); err != nil {
+			return err
+		}
 	}
 	if err := s.prepareMemory(); err != nil {
 		return err
@@ -38,7 +40,7 @@ func (s *starting) open(ctx context.Context) error {
 	for _, n := range s.compiled.Needs {
 		f, err := s.openNeed(ctx, n)
 		if err != nil {
-			return &guest.NeedError{Need: n, Err: explain(n, err)}
+			return &guest.NeedError{Need: n, Err: s.explain(n, err)}
 		}
 		if f != nil {
 			s.files[n.Name] = f
@@ -59,7 +61,7 @@ func (s *starting) sockets() []string {
 }
 
 // explain drops the operation and the path that errors of the host repeat, and says of a link where it leads.
-func explain(n guest.Need, err error) error {
+func (s *starting) explain(n guest.Need, err error) error {
 	var path *os.PathError
 	var errno unix.Errno
 	var denied *host.NotAllowed
@@ -71,12 +73,25 @@ func explain(n guest.Need, err error) error {
 			return fmt.Errorf("is a link to %s: %w", to, path.Err)
 		}
 		return path.Err
+	case errors.As(err, &path) && errors.Is(err, unix.EACCES) && s.e.cfg.Session != nil:
+		return s.denied(n, path.Err)
 	case errors.As(err, &path):
 		return path.Err
 	case n.Access == guest.Dial && errors.As(err, &errno):
 		return errno
 	}
 	return err
+}
+
+// denied says which part of the path keeps the user of a session from a file.
+func (s *starting) denied(n guest.Need, err error) error {
+	own := s.e.cfg.Session // it is QEMU's user as well
+	f, cause := s.e.k.OpenAs(n.Path, own.UID, own.GID)
+	if cause == nil { // to read it
+		_ = f.Close()
+		return fmt.Errorf("user %d may read it and not write it: %w; chown or chmod it, or let qemu:///system run the guest", own.UID, err)
+	}
+	return fmt.Errorf("%w, or let qemu:///system run the guest", cause)
 }
 
 // openNeed opens one file. It opens first and looks afterwards, at what it holds.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -26,6 +27,9 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 	doc, err := spec.ParseNetwork(xml)
 	if err != nil {
 		return nil, documentError(err)
+	}
+	if e.cfg.Session != nil {
+		return nil, needsRoot(fmt.Sprintf("network '%s'", doc.Name))
 	}
 	if err := notTooLong(xml); err != nil {
 		return nil, about("network", doc.Name, err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ type orphan struct {
 	label  string // of its definition; "" when it has none
 	pid    int
 	uid    uint32
-	cgroup string
+	cgroup string // "" where guests have none
 	ports  map[string]state.Port
 	over   chan struct{} // closed when nothing of it is left
 }
@@ -40,11 +41,37 @@ func (e *Engine) findOrphans(ctx context.Context, guests []*running) error {
 	for _, g := range guests {
 		known[g.rec().UUID] = true
 	}
-	entries, err := e.k.ReadDir(e.cgroup)
+	found, err := e.orphanCgroups(ctx, known)
+	if err == nil && e.cfg.Session != nil { // one without a cgroup, or in one that another daemon was handed
+		for _, o := range found {
+			known[o.uuid] = true
+		}
+		var more []*orphan
+		more, err = e.orphanFiles(known)
+		found = append(found, more...)
+	}
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	got, err := state.Observe(ctx, e.env(), e.everything(state.State{}))
 	if err != nil {
 		return err
 	}
-	var found []*orphan
+	for _, o := range found {
+		e.takeIn(o, got.Ports)
+	}
+	return nil
+}
+
+// orphanCgroups looks for guests that nobody knows by their cgroups.
+func (e *Engine) orphanCgroups(ctx context.Context, known map[spec.UUID]bool) (found []*orphan, err error) {
+	if e.cgroup == "" {
+		return nil, nil
+	}
+	entries, err := e.k.ReadDir(e.cgroup)
+	if err != nil {
+		return nil, err
+	}
 	for _, entry := range entries {
 		name, ok := strings.CutPrefix(entry.Name(), guestCgroup)
 		uuid, err := spec.ParseUUID(name)
@@ -57,24 +84,48 @@ func (e *Engine) findOrphans(ctx context.Context, guests []*running) error {
 			err = e.k.RemoveCgroup(ctx, o.cgroup)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(pids) > 0 {
 			o.pid = pids[0]
 			found = append(found, o)
 		}
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	got, err := state.Observe(ctx, e.env(), e.everything(state.State{}))
+	return found, nil
+}
+
+// orphanFiles looks for them by the pid files in their directories.
+func (e *Engine) orphanFiles(known map[spec.UUID]bool) (found []*orphan, err error) {
+	entries, err := e.k.ReadDir(e.paths.Guests())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, o := range found {
-		e.takeIn(o, got.Ports)
+	for _, entry := range entries {
+		uuid, err := spec.ParseUUID(entry.Name())
+		if err != nil || known[uuid] || e.left.has(uuid) {
+			continue
+		}
+		p, err := e.processAt(e.pidFile(uuid))
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			continue
+		}
+		over, err := p.Exited()
+		if err := errors.Join(err, p.Close()); err != nil {
+			return nil, err
+		}
+		if !over {
+			found = append(found, &orphan{uuid: uuid, pid: p.PID, over: make(chan struct{})})
+		}
 	}
-	return nil
+	return found, nil
+}
+
+// pidFile names a guest's QEMU.
+func (e *Engine) pidFile(uuid spec.UUID) string {
+	return places{dir: e.paths.Guest(uuid.String())}.pid()
 }
 
 // takeIn keeps what an orphan has, and reports it.
@@ -125,7 +176,7 @@ func (o *orphan) Error() string {
 
 // seeOff waits for the end of an orphan and removes what is left of it.
 func (e *Engine) seeOff(o *orphan) error {
-	if err := e.k.RemoveCgroup(e.ctx, o.cgroup); err != nil { // waits until it is empty
+	if err := e.gone(e.ctx, o.uuid, o.cgroup); err != nil {
 		return err
 	}
 	ctx := context.WithoutCancel(e.ctx)
@@ -169,7 +220,7 @@ func (s *orphans) links() state.State {
 
 // end ends an orphan, and waits until nothing of it is left.
 func (e *Engine) end(ctx context.Context, o *orphan) error {
-	if err := e.k.KillCgroup(o.cgroup); err != nil {
+	if err := e.killGuest(o.uuid, o.cgroup); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot destroy domain '%s': %w", o.label, err)
 	}
 	select {

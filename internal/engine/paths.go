@@ -1,6 +1,9 @@
 package engine
 
-import "path/filepath"
+import (
+	"cmp"
+	"path/filepath"
+)
 
 // Paths are the places the daemon keeps things in. All of them lie under one folder when the daemon has a root.
 type Paths struct {
@@ -10,6 +13,8 @@ type Paths struct {
 	LibvirtRun string // the sockets libvirt's clients look for
 	LibvirtLib string // what libvirt's name service module reads
 	Cache      string // what can be made again: capabilities of QEMU binaries
+	Log        string // what guests' QEMUs say
+	LockFile   string // held by the daemon; "" is one in Run
 }
 
 // NewPaths returns the layout below root; "" or "/" is the machine itself.
@@ -24,6 +29,7 @@ func NewPaths(root string) Paths {
 		LibvirtRun: filepath.Join(root, "run/libvirt"),
 		LibvirtLib: filepath.Join(root, "var/lib/libvirt"),
 		Cache:      filepath.Join(root, "var/cache/taproom"),
+		Log:        filepath.Join(root, "var/lib/taproom/log"),
 	}
 }
 
@@ -64,13 +70,13 @@ func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks")
 func (p Paths) GuestMemory(uuid string) string { return filepath.Join(p.Lib, "ram", uuid) }
 
 // Logs is where what a guest's QEMU says on stderr is kept.
-func (p Paths) Logs() string { return filepath.Join(p.Lib, "log") }
+func (p Paths) Logs() string { return p.Log }
 
 // ControlSocket is the daemon's own socket; it speaks the same protocol as libvirt's.
 func (p Paths) ControlSocket() string { return filepath.Join(p.Run, "taproom.sock") }
 
 // Lock is held by the daemon from before it has its sockets until after it has let go of everything.
-func (p Paths) Lock() string { return filepath.Join(p.Run, "lock") }
+func (p Paths) Lock() string { return cmp.Or(p.LockFile, filepath.Join(p.Run, "lock")) }
 
 // Helper is the directory of the process that answers DHCP.
 func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }

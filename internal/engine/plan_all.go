@@ -46,6 +46,9 @@ func (e *Engine) desired() (state.State, error) {
 // everything is the scope of all that is ours, and of what want names.
 func (e *Engine) everything(want state.State) state.Scope {
 	s := want.Scope()
+	if e.cfg.Session != nil { // nothing but guests
+		return s
+	}
 	s.All = true
 	s.Pattern = func(name string) bool { return e.names.Matches(name) || e.bridges.Matches(name) }
 	return s

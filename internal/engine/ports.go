@@ -24,6 +24,10 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
 		var err error
+		if p.e.cfg.Session != nil && nic.Type != "user" {
+			p.e.releasePorts(ports)
+			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
+		}
 		switch nic.Type {
 		case "network":
 			one.Network = nic.Source.Network

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,7 @@ func (run *running) live(secure bool) *spec.Domain {
 // liveFacts are what a document shows of a run.
 func (run *running) liveFacts(rec *record) guest.LiveFacts {
 	f := guest.LiveFacts{
-		ID: rec.ID, PTYs: rec.PTYs, Label: fmt.Sprintf("+%d:+%d", rec.UID, rec.UID),
+		ID: rec.ID, PTYs: rec.PTYs, Label: rec.label(),
 		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Connected: run.channels.connected(),
 	}
 	for _, p := range rec.Ports {
@@ -135,6 +136,14 @@ func (run *running) liveFacts(rec *record) guest.LiveFacts {
 		}
 	}
 	return f
+}
+
+// label is the user that QEMU runs as, where that is one of its own.
+func (r *record) label() string {
+	if r.UID == uint32(os.Geteuid()) {
+		return ""
+	}
+	return fmt.Sprintf("+%d:+%d", r.UID, r.UID)
 }
 
 // places of one guest's files.

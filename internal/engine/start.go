@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -170,7 +169,7 @@ func (s *starting) plan(ctx context.Context) error {
 	e, d := s.e, s.d
 	rec := record{
 		Name: d.label, UUID: d.uuid, ID: e.nextID.Add(1), Phase: phaseStarting, Accel: accelOf(s.doc),
-		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Cgroup: filepath.Join(e.cgroup, guestCgroup+d.uuid.String()),
+		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Cgroup: e.cgroupOf(d.uuid),
 	}
 	s.running = newRunning(rec, s.doc)
 	s.running.trace = s.trace

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -102,10 +100,12 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 			errs = append(errs, err)
 		}
 	}
-	keep(e.k.KillCgroup(rec.Cgroup))
+	keep(e.killGuest(rec.UUID, rec.Cgroup))
 	keep(e.removePorts(ctx, rec))
-	keep(e.removeCgroup(ctx, rec))
-	keep(e.k.RemoveAll(e.places(d).dir))
+	gone := e.awaitGone(ctx, rec)
+	if keep(gone); gone == nil { // its pid file says who it is, until it is gone
+		keep(e.k.RemoveAll(e.places(d).dir))
+	}
 	if rec.MemoryDir != "" {
 		keep(e.k.RemoveAll(rec.MemoryDir))
 	}
@@ -119,19 +119,6 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 		e.releaseNames(rec)
 	}
 	return errors.Join(errs...)
-}
-
-// removeCgroup removes the cgroup of a guest that was killed, and does not wait for ever: a process in the middle of a
-// read from a disk that hangs ends when the disk answers.
-func (e *Engine) removeCgroup(ctx context.Context, rec record) error {
-	within := cmp.Or(e.cfg.GoneWithin, goneWithin)
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	err := e.k.RemoveCgroup(ctx, rec.Cgroup)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("its QEMU, process %d, was killed and has not ended within %v: it waits for a disk or another device", rec.PID, within)
-	}
-	return err
 }
 
 // removePorts removes the guest's taps. They go with QEMU too, but that takes longer the more there are.

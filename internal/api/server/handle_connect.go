@@ -94,14 +94,17 @@ func bindConnect(p *program) {
 func open(q *request, a *remote.OptStringFlags, _ *xdr.Void) error {
 	c := q.conn
 	uri := a.S.S
-	if uri == "" {
-		uri = "qemu:///system"
+	if uri == "" || uri == "qemu:///" {
+		uri = c.srv.opts.URI
 	}
 	scheme, _, _ := strings.Cut(uri, ":")
 	switch scheme, _, _ = strings.Cut(scheme, "+"); scheme {
 	case "qemu", "network", "nwfilter", "storage", "secret", "interface", "nodedev":
 	default:
 		return virterr.New(virterr.NoConnect, "no connection driver available for %s", uri).In(virterr.FromNone)
+	}
+	if err := ofThisDaemon(uri, c.srv.opts.URI); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,6 +113,20 @@ func open(q *request, a *remote.OptStringFlags, _ *xdr.Void) error {
 	}
 	c.open, c.uri = true, uri
 	c.readOnly = c.readOnly || a.Flags&connectRO != 0
+	return nil
+}
+
+// ofThisDaemon refuses a URI that names the other kind of daemon: a client that means the system's guests must not get
+// those of a session.
+func ofThisDaemon(uri, own string) error {
+	_, rest, _ := strings.Cut(uri, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	path, _, _ = strings.Cut(path, "?")
+	for _, kind := range []string{"system", "session"} {
+		if path == kind && !strings.HasSuffix(own, "/"+kind) {
+			return virterr.New(virterr.InternalError, "unexpected URI path '/%s' of %s, try %s", kind, uri, own)
+		}
+	}
 	return nil
 }
 

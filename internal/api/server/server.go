@@ -13,6 +13,10 @@ import (
 type Options struct {
 	Backend Backend
 	Log     *slog.Logger
+	// URI is what the hypervisor calls itself: qemu:///system (the default) or qemu:///session.
+	URI string
+	// Changed, where it is not nil, is told after clients have come or gone; it has room for one message.
+	Changed chan<- struct{}
 	// KeepaliveInterval is how long a connection may be silent before it is asked for a sign of life, once the client
 	// has said that it understands (default 5 s); KeepaliveCount is how often it is asked (default 5).
 	KeepaliveInterval time.Duration
@@ -41,6 +45,9 @@ func (o Options) withDefaults() Options {
 	set(&o.KeepaliveInterval, 5*time.Second)
 	set(&o.MessageTimeout, 30*time.Second)
 	num(&o.KeepaliveCount, 5)
+	if o.URI == "" {
+		o.URI = "qemu:///system"
+	}
 	num(&o.InFlight, 64)
 	num(&o.EventQueue, 4096)
 	if o.ClientName == nil {
@@ -172,12 +179,22 @@ func (s *Server) start(nc net.Conn, readOnly bool) {
 	s.conns[c] = struct{}{}
 	s.wg.Go(c.serve)
 	s.mu.Unlock()
+	s.changed()
+}
+
+// changed tells that clients came or went.
+func (s *Server) changed() {
+	select {
+	case s.opts.Changed <- struct{}{}:
+	default: // nobody wants to know, or will look soon
+	}
 }
 
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
+	s.changed()
 }
 
 // Shutdown stops accepting and reading, lets calls that run finish until ctx ends, then cancels them, and returns when

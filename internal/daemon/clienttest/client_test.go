@@ -84,6 +84,9 @@ func (c *clients) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(c.t.Context(), name, args...)
 	cmd.Dir = c.work
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C", "LIBVIRT_DEFAULT_URI="+c.daemon.URI(), "HOME="+c.work)
+	if u := c.daemon.User(); u != nil {
+		u.Be(cmd)
+	}
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,6 +182,9 @@ var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 // normal replaces what differs from run to run.
 func (c *clients) normal(s string) string {
 	s = strings.ReplaceAll(s, c.daemon.Root, "ROOT")
+	if u := c.daemon.User(); u != nil {
+		s = strings.ReplaceAll(s, strconv.Itoa(int(u.ID)), "<uid>")
+	}
 	if dir := os.Getenv(envQEMU); dir != "" {
 		s = strings.ReplaceAll(s, emulatorIn(dir), emulator)
 	}

@@ -57,9 +57,13 @@ func Serve() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	err := daemon.Run(ctx, daemon.Options{
+	o := daemon.Options{
 		Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: hook(), ResolvConf: filepath.Join(root, resolvConf),
-	})
+	}
+	if os.Getenv(envSession) != "" { // in the user's own directories
+		o.Root, o.Cache, o.Programs = "", "", filepath.Join(root, "bin")
+	}
+	err := daemon.Run(ctx, o)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "taproomd:", err)
 		stop()
@@ -132,6 +136,8 @@ type Daemon struct {
 	T    testing.TB
 	NS   *hosttest.NS
 	Root string
+
+	user *User // nil is root
 
 	cmd  *exec.Cmd
 	said *lockedBuffer
@@ -227,6 +233,13 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	for _, f := range o {
 		f(d.cmd)
 	}
+	if d.user != nil {
+		d.cmd.Env = append(d.cmd.Env, envSession+"=1")
+		d.user.Be(d.cmd)
+		if err := os.Chmod(notify, 0o666); err != nil {
+			return nil, errors.Join(err, ready.Close())
+		}
+	}
 	if err := d.NS.Start(d.cmd); err != nil {
 		return nil, errors.Join(err, ready.Close())
 	}
@@ -281,17 +294,35 @@ func (d *Daemon) Client() *client.Client {
 
 // Dial opens a connection that the caller closes.
 func (d *Daemon) Dial() (*client.Client, error) {
-	return client.Dial(context.Background(), d.Paths().ControlSocket(), client.Options{})
+	return client.Dial(context.Background(), d.Paths().ControlSocket(), client.Options{URI: d.uri()})
 }
 
 // Paths are where the daemon keeps things.
-func (d *Daemon) Paths() engine.Paths { return engine.NewPaths(d.Root) }
+func (d *Daemon) Paths() engine.Paths {
+	if d.user != nil {
+		return d.user.paths()
+	}
+	return engine.NewPaths(d.Root)
+}
 
 // Socket is libvirt's read-write socket.
 func (d *Daemon) Socket() string { return filepath.Join(d.Paths().LibvirtRun, "libvirt-sock") }
 
 // URI is what libvirt's clients are given.
-func (d *Daemon) URI() string { return "qemu+unix:///system?socket=" + d.Socket() }
+func (d *Daemon) URI() string {
+	if d.user != nil {
+		return d.uri()
+	}
+	return "qemu+unix:///system?socket=" + d.Socket()
+}
+
+// uri is what the daemon calls itself.
+func (d *Daemon) uri() string {
+	if d.user != nil {
+		return "qemu:///session"
+	}
+	return "qemu:///system"
+}
 
 // Programs is the folder of the built programs.
 func (d *Daemon) Programs() string { return programs() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,9 @@ func (d *Daemon) processes() []string {
 
 // Processes are those that name the daemon's root in their command line, the daemon itself excepted.
 func (d *Daemon) Processes() []int {
+	if d.user != nil {
+		return slices.DeleteFunc(d.user.Processes(), func(pid int) bool { return d.Alive() && pid == d.cmd.Process.Pid })
+	}
 	var pids []int
 	f, err := os.Open("/proc")
 	if err != nil {

@@ -1,0 +1,121 @@
+package clienttest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"taproom/internal/appliance"
+	"taproom/internal/daemon/daemontest"
+)
+
+// serveSession is serve for the daemon and the clients of a user without root.
+func serveSession(t *testing.T) *clients {
+	t.Helper()
+	c := prepareSession(t)
+	if err := c.daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// prepareSession is serveSession before the daemon was started.
+func prepareSession(t *testing.T) *clients {
+	t.Helper()
+	c := &clients{t: t, daemon: daemontest.PrepareSession(t)}
+	c.work = filepath.Join(c.daemon.Root, "work")
+	if err := os.Mkdir(c.work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.disk("disk.img")
+	c.give("disk.img")
+	for name, mode := range map[string]os.FileMode{"secret.img": 0o600, "readonly.img": 0o644} { // root's
+		c.disk(name)
+		if err := os.Chmod(filepath.Join(c.work, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(c.work, "locked"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.disk("locked/locked.img")
+	return c
+}
+
+// give makes a file of the clients' folder the user's.
+func (c *clients) give(name string) {
+	c.t.Helper()
+	uid := int(c.daemon.User().ID)
+	if err := os.Chown(filepath.Join(c.work, name), uid, uid); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// The daemon of a user without root, as that user's virsh sees it.
+func TestVirshTellsTheseStoriesOfASession(t *testing.T) {
+	t.Parallel()
+	stories, err := filepath.Glob("testdata/session/*.story")
+	if err != nil || len(stories) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, path := range stories {
+		name, _ := filepath.Rel("testdata", path)
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			c := serveSession(t)
+			c.tell(name)
+			if left := c.daemon.Leftovers(); left != nil {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// A guest of a session boots, gets an address from QEMU's own DHCP server, outlives its daemon and shuts down.
+func TestAGuestOfASessionHasUserNetworking(t *testing.T) {
+	t.Parallel()
+	c := serveSession(t)
+	m := c.installUser()
+	m.do("start", "demo")
+	first := m.boot()
+	if got, want := m.lease(), "10.0.2.15/24"; got != want {
+		t.Errorf("the guest's address is %s, want %s", got, want)
+	}
+	m.restart("kill")
+	m.client = m.daemon.Client()
+	if again := m.boot(); again != first {
+		t.Errorf("the guest booted again when the daemon did: %s, before %s", again, first)
+	}
+	m.do("shutdown", "demo")
+	m.ended()
+	m.do("undefine", "demo")
+	if left := m.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// installUser defines a guest with a user NIC that boots from files that the user can read.
+func (c *clients) installUser(replace ...string) *machine {
+	c.t.Helper()
+	g, err := appliance.Ensure(c.t.Context(), appliance.Options{AgentPath: filepath.Join(c.daemon.Programs(), "taproom-agent")})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for name, from := range map[string]string{"kernel": g.Kernel, "initrd": g.Initrd} {
+		b, err := os.ReadFile(from)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.write(name, string(b))
+	}
+	b, err := os.ReadFile(filepath.Join("testdata", bootGuest))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	doc := strings.NewReplacer("KERNEL", filepath.Join(c.work, "kernel"), "INITRD", filepath.Join(c.work, "initrd"), "CMDLINE", g.Cmdline,
+		"<interface type='network'>", "<interface type='user'>", "<source network='lab'/>", "").Replace(c.fill(string(b)))
+	c.write(bootGuest, strings.NewReplacer(replace...).Replace(doc))
+	c.do("define", bootGuest)
+	return &machine{clients: c, name: "demo", client: c.daemon.Client()}
+}
