@@ -156,15 +156,15 @@ Domain 'onbridge' has been undefined
 # A disk that the user may not read, one that the user may not write, and one in a folder that the user may not enter.
 $ create secret.xml
 error: Failed to create domain from secret.xml
-error: cannot start domain 'secret': disk vda: ROOT/work/secret.img: user <uid> may not read it: chmod o+r ROOT/work/secret.img; or let root's daemon run it (qemu:///system)
+error: cannot start domain 'secret': disk vda: ROOT/work/secret.img: user <uid> may not read it: chmod o+r ROOT/work/secret.img, or let qemu:///system run the guest
 [exit 1]
 $ create readonly.xml
 error: Failed to create domain from readonly.xml
-error: cannot start domain 'readonly': disk vda: ROOT/work/readonly.img: user <uid> may read it and not write it: permission denied; or let root's daemon run it (qemu:///system)
+error: cannot start domain 'readonly': disk vda: ROOT/work/readonly.img: user <uid> may read it and not write it: permission denied; chown or chmod it, or let qemu:///system run the guest
 [exit 1]
 $ create locked.xml
 error: Failed to create domain from locked.xml
-error: cannot start domain 'locked': disk vda: ROOT/work/locked/locked.img: user <uid> may not enter ROOT/work/locked: chmod o+x ROOT/work/locked, or put the file elsewhere; or let root's daemon run it (qemu:///system)
+error: cannot start domain 'locked': disk vda: ROOT/work/locked/locked.img: user <uid> may not enter ROOT/work/locked: chmod o+x ROOT/work/locked, or put the file elsewhere, or let qemu:///system run the guest
 [exit 1]
 $ undefine tiny
 Domain 'tiny' has been undefined
