@@ -79,6 +79,7 @@ func Run(ctx context.Context, o Options) error {
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
 		UIDFirst: uint32(s.UIDFirst), UIDLast: uint32(s.UIDFirst + s.UIDCount - 1), // check has seen that they fit
 		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,
+		SaveFormat: s.SaveImageFormat, DumpFormat: s.DumpImageFormat,
 		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
 	})
 	if err != nil {

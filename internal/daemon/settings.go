@@ -31,6 +31,9 @@ type Settings struct {
 	VNCPortLast  int64 `toml:"vnc_port_last"`
 	// QEMUReadySeconds is how long a guest's QEMU may take from its start until its monitor answers.
 	QEMUReadySeconds int64 `toml:"qemu_ready_seconds"`
+	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
+	SaveImageFormat string `toml:"save_image_format"`
+	DumpImageFormat string `toml:"dump_image_format"`
 }
 
 // readSettings reads taproomd.toml; a file that is not there gives the defaults.
@@ -41,6 +44,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		UIDFirst: int64(id.UIDFirst), UIDCount: 65_536,
 		VNCPortFirst: 5900, VNCPortLast: 65_535,
 		QEMUReadySeconds: 30,
+		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -106,6 +110,11 @@ func (s Settings) check() error {
 		return fmt.Errorf("qemu_ready_seconds: %d is not between 1 and 3600", s.QEMUReadySeconds)
 	case !filepath.IsAbs(s.Emulator):
 		return fmt.Errorf("emulator: %q is not an absolute path", s.Emulator)
+	}
+	for _, f := range []struct{ name, value string }{{"save_image_format", s.SaveImageFormat}, {"dump_image_format", s.DumpImageFormat}} {
+		if err := engine.CheckImageFormat(f.value); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
 	}
 	if _, err := user.LookupGroup(s.Group); err != nil && s.Group != defaultGroup {
 		return fmt.Errorf("group: there is no group %q; make it (groupadd --system %s), or name another one", s.Group, s.Group)

@@ -31,6 +31,8 @@ const (
 	statusIOError   runStatus = "io-error"
 	statusWatchdog  runStatus = "watchdog"
 	statusPanicked  runStatus = "guest-panicked"
+	statusInMigrate runStatus = "inmigrate"
+	statusPaused    runStatus = "paused"
 )
 
 // errSilent is a QEMU that lives and does not answer, or that this host does not let us ask now.
@@ -141,7 +143,14 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	if run.did.state == state {
 		reason = run.did.reason
 	}
-	if run.rec().Phase != phaseRunning { // it passed the point of no return, and nobody wrote that down
+	if run.saving != nil && state == server.DomainPaused {
+		reason = server.PausedSave
+		if run.saving.Dump {
+			reason = server.PausedDump
+		}
+	}
+	if run.rec().Phase != phaseRunning || run.rec().Image != "" { // it passed the point of no return, and nobody wrote that down
+		e.forgetImage(d, run)
 		run.rec().Phase = phaseRunning
 		if err := e.saveRecord(run); err != nil {
 			e.problem.add(e.log, fmt.Sprintf("domain '%s': %v", d.label, err))
@@ -155,6 +164,9 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec().ID, state, reason
 	})
 	watch()
+	if run.saving != nil {
+		e.afterInterruptedSave(d, run)
+	}
 	switch status {
 	case statusShutdown:
 		action := run.doc().OnPoweroff
@@ -165,4 +177,10 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	case statusPanicked:
 		e.afterEnd(e.ctx, d, run, run.doc().OnCrash, server.ShutoffCrashed, server.EventStoppedCrashed)
 	}
+}
+
+// neverRan reports whether the processors of a guest that is being started have not run yet. One whose state comes from
+// elsewhere waits for that, and then stands still.
+func (s runStatus) neverRan(incoming bool) bool {
+	return s == statusPrelaunch || incoming && (s == statusInMigrate || s == statusPaused)
 }

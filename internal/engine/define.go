@@ -209,6 +209,9 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint3
 	if v.def == nil {
 		return virterr.New(virterr.OperationInvalid, "cannot undefine transient domain '%s'", d.label)
 	}
+	if err := e.managedAtUndefine(d, flags); err != nil {
+		return err
+	}
 	if err := e.nvramAtUndefine(d, flags); err != nil {
 		return err
 	}

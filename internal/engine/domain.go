@@ -15,6 +15,7 @@ type domain struct {
 	uuid  spec.UUID
 	label string // the name; it does not change
 	slot  job.Slot
+	jobs  jobs
 	mu    sync.Mutex // orders updates of the view
 	seen  atomic.Pointer[view]
 }

@@ -34,6 +34,8 @@ type Config struct {
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
 	Identity          Identity
+	// SaveFormat and DumpFormat are how saved guests and core dumps are kept; "" is raw. See CheckImageFormat.
+	SaveFormat, DumpFormat string
 }
 
 // Engine keeps the guests and networks of one host. It implements server.Backend.

@@ -36,6 +36,14 @@ func NewPaths(root string) Paths {
 // Domains is where definitions of guests lie, one file each.
 func (p Paths) Domains() string { return filepath.Join(p.Lib, "domains") }
 
+// Saves is where the state of guests lies that their domains keep themselves (managed save).
+func (p Paths) Saves() string { return filepath.Join(p.Lib, "save") }
+
+const saveSuffix = ".save"
+
+// Save is the image of one domain.
+func (p Paths) Save(uuid string) string { return filepath.Join(p.Saves(), uuid+saveSuffix) }
+
 // Networks is where definitions of networks lie, one file each.
 func (p Paths) Networks() string { return filepath.Join(p.Lib, "networks") }
 

@@ -53,6 +53,14 @@ type record struct {
 	Reason int32 `json:"reason,omitempty"`
 	// Rebooting says that the power button was pressed so that the guest boots again.
 	Rebooting bool `json:"rebooting,omitempty"`
+	// Saving is set while the guest's state is written to a file.
+	Saving *saving `json:"saving,omitempty"`
+	// Incoming says that it did not boot: its state came from elsewhere.
+	Incoming bool `json:"incoming,omitempty"`
+	// Image is the domain's own image that it was started from, until that is removed.
+	Image string `json:"image,omitempty"`
+	// Autodestroy says that the guest ends with the connection of the client that started it.
+	Autodestroy bool `json:"autodestroy,omitempty"`
 }
 
 // port is one NIC of a guest on a link of the host.

@@ -20,7 +20,9 @@ type running struct {
 	has  atomic.Pointer[hardware]
 	proc *qemu.Process
 	mon  *qmp.Client
-	did  told // whoever holds the domain's slot changes it
+	// Whoever holds the domain's slot changes these two.
+	did    told
+	saving *saving // its state is being written to a file; nil when it is not
 
 	trace      *job.Trace // nil when an earlier daemon started it
 	booted     time.Time  // when its processors first ran; zero for a paused start
@@ -43,7 +45,7 @@ type told struct{ state, reason int32 }
 
 func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{
-		did:   told{rec.State, rec.Reason},
+		did: told{rec.State, rec.Reason}, saving: rec.Saving,
 		agent: make(chan struct{}, 1), consoles: &consoles{}, cancel: func() {},
 	}
 	run.has.Store(&hardware{rec: rec, head: headOf(doc), doc: doc})
@@ -52,11 +54,18 @@ func newRunning(rec record, doc *spec.Domain) *running {
 	return run
 }
 
+// record is what is to be written down of the guest now. The caller holds the domain's slot.
+func (run *running) record() record {
+	r := *run.rec()
+	r.State, r.Reason, r.Rebooting, r.Saving = run.did.state, run.did.reason, run.rebooting.Load(), run.saving
+	return r
+}
+
 // again is a guest as it goes on with another connection to its QEMU. Readers have the first one, which does not change.
 func (run *running) again() *running {
 	next := newRunning(*run.rec(), run.doc())
 	*next.rt() = *run.rt()
-	next.proc, next.did = run.proc, run.did
+	next.proc, next.did, next.saving = run.proc, run.did, run.saving
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
 	next.agent, next.consoles, next.regained = run.agent, run.consoles, run.regained
 	next.balloonKiB.Store(run.balloonKiB.Load())

@@ -36,13 +36,13 @@ func (s *Session) URI() string {
 func (e *Engine) begin() []func(context.Context) error {
 	if e.cfg.Session == nil {
 		return []func(context.Context) error{
-			e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openStorage,
+			e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage,
 			e.openFabric, e.takeOver, e.followGuestNames, e.tendLogs, e.autostart,
 		}
 	}
 	e.fabric = &fabric{}
 	return []func(context.Context) error{
-		e.openHome, e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.openStorage, e.takeOverGuests, e.tendLogs, e.autostart,
+		e.openHome, e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage, e.takeOverGuests, e.tendLogs, e.autostart,
 	}
 }
 

@@ -45,7 +45,15 @@ func (e *Engine) StartDomain(ctx context.Context, uuid spec.UUID, flags uint32) 
 		return server.Domain{}, err
 	}
 	read()
-	return e.start(j.Context(), d, doc, flags, trace)
+	if flags&server.StartForceBoot != 0 && d.view().ref.ManagedSave {
+		if err := e.dropManaged(d); err != nil {
+			return server.Domain{}, err
+		}
+	}
+	if d.view().ref.ManagedSave {
+		return e.startManaged(j, d, flags, trace)
+	}
+	return e.start(j.Context(), d, doc, flags, trace, nil)
 }
 
 func alreadyRuns(d *domain) error {
@@ -69,21 +77,21 @@ func (e *Engine) CreateDomain(ctx context.Context, xml string, flags uint32) (se
 	if d.view().run != nil {
 		return server.Domain{}, alreadyRuns(d)
 	}
-	ref, err := e.start(j.Context(), d, doc, flags, trace)
+	ref, err := e.start(j.Context(), d, doc, flags, trace, nil)
 	e.letGoOf(d)
 	return ref, err
 }
 
 // start runs a completed document: the host's side first, which goes back by difference when something fails; then QEMU;
-// and last, past what can be undone, its processors. The caller holds the slot.
-func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags uint32, trace *job.Trace) (server.Domain, error) {
+// and last, past what can be undone, its processors. It boots, or goes on from a saved state. The caller holds the slot.
+func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags uint32, trace *job.Trace, from *source) (server.Domain, error) {
 	if err := e.acceleratorOf(doc); err != nil {
 		return server.Domain{}, err
 	}
 	if err := e.nothingLeft(ctx, d.uuid); err != nil {
 		return server.Domain{}, e.startError(d, err)
 	}
-	s := &starting{e: e, d: d, doc: doc, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0}
+	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
 		s.undo(back)
@@ -104,13 +112,41 @@ func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 		e.replug(e.ctx, d, run)
 	}
 	watch()
-	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: server.EventStartedBooted})
+	told := s.events()
+	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: told.started})
 	if s.paused {
-		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: server.EventSuspendedPaused})
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventSuspended, Detail: told.suspended})
 	} else {
-		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: server.EventResumedUnpaused})
+		e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventResumed, Detail: told.resumed})
 	}
 	return v.ref
+}
+
+// startEvents are the details of what is told of a start.
+type startEvents struct{ started, suspended, resumed int32 }
+
+// events are libvirt's: to it, a guest that goes on from a file resumes as from a snapshot.
+func (s *starting) events() startEvents {
+	switch {
+	case s.from == nil:
+		return startEvents{server.EventStartedBooted, server.EventSuspendedPaused, server.EventResumedUnpaused}
+	case s.from.image.header.Running: // and the client wants it paused
+		return startEvents{server.EventStartedRestored, server.EventSuspendedPaused, server.EventResumedFromSnapshot}
+	}
+	return startEvents{server.EventStartedRestored, server.EventSuspendedRestored, server.EventResumedFromSnapshot}
+}
+
+// reached is the state that the guest is in when it has started, and why.
+func (s *starting) reached() told {
+	switch {
+	case s.paused && s.from != nil:
+		return told{server.DomainPaused, server.PausedMigration} // as libvirt has it
+	case s.paused:
+		return told{server.DomainPaused, server.PausedUser}
+	case s.from != nil:
+		return told{server.DomainRunning, server.RunningRestored}
+	}
+	return told{server.DomainRunning, server.RunningBooted}
 }
 
 // watcher prepares to read what a guest's QEMU tells, before anybody sees the guest; watch begins to, when everybody does.
@@ -126,6 +162,7 @@ type starting struct {
 	d          *domain
 	doc        *spec.Domain
 	trace      *job.Trace
+	from       *source // nil for a guest that boots
 	paused     bool
 	resetNVRAM bool // UEFI variables begin afresh
 	running    *running
@@ -147,8 +184,12 @@ func (s *starting) run(ctx context.Context) error {
 		{"", s.links},
 		{"files", s.open},
 		{"", s.exec},
+		{"load", s.load},
 		{"settle", s.settle},
 	} {
+		if stage.name == "load" && s.from == nil {
+			continue
+		}
 		began := time.Now()
 		if err := stage.do(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
@@ -170,6 +211,12 @@ func (s *starting) plan(ctx context.Context) error {
 	rec := record{
 		Name: d.label, UUID: d.uuid, ID: e.nextID.Add(1), Phase: phaseStarting, Accel: accelOf(s.doc),
 		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Cgroup: e.cgroupOf(d.uuid),
+	}
+	if s.from != nil {
+		rec.Incoming = true
+		if s.from.managed {
+			rec.Image = s.from.image.path
+		}
 	}
 	s.running = newRunning(rec, s.doc)
 	s.running.trace = s.trace
@@ -198,6 +245,10 @@ func (s *starting) compile() error {
 	if s.compiled, err = e.compileGuest(s.doc, *s.running.rt()); err != nil {
 		return err
 	}
+	if s.from != nil {
+		s.compiled.Config.Incoming = true
+		s.compiled.Startup.BalloonBytes = 0 // the state has it
+	}
 	r.Tainted = s.compiled.Taints
 	r.Sockets = s.sockets()
 	if s.compiled.MemoryDir {
@@ -212,9 +263,7 @@ func (s *starting) compile() error {
 
 // saveRecord writes the record with the document it runs from.
 func (e *Engine) saveRecord(run *running) error {
-	head := *run.rec()
-	head.State, head.Reason, head.Rebooting = run.did.state, run.did.reason, run.rebooting.Load()
-	return e.records.Put(store.Item[record]{Key: head.UUID.String(), Head: head, Doc: run.doc().Format()})
+	return e.records.Put(store.Item[record]{Key: run.rec().UUID.String(), Head: run.record(), Doc: run.doc().Format()})
 }
 
 // renames is how often a start gives way when somebody else takes the names of its taps.
@@ -271,11 +320,12 @@ func (s *starting) settle(ctx context.Context) error {
 	if err := s.instruct(bounded); err != nil {
 		return s.settleError(ctx, err)
 	}
-	s.running.rec().Phase, s.running.did = phaseRunning, told{server.DomainRunning, server.RunningBooted}
-	if s.paused {
-		s.running.did = told{server.DomainPaused, server.PausedUser}
-	}
+	s.running.rec().Phase, s.running.did = phaseRunning, s.reached()
 	err := s.e.saveRecord(s.running)
+	if err == nil && s.running.rec().Image != "" {
+		s.e.forgetImage(s.d, s.running)
+		err = s.e.saveRecord(s.running)
+	}
 	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same
 		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
 		return nil
@@ -288,6 +338,9 @@ func (s *starting) instruct(ctx context.Context) error {
 	run := s.running
 	if err := s.e.learnTerminals(ctx, run); err != nil {
 		return err
+	}
+	if s.from != nil {
+		s.e.learnBalloon(ctx, run)
 	}
 	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
 		return err

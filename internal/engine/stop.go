@@ -77,7 +77,7 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
 	run.letGo()
-	err := e.clearAway(ctx, d, *run.rec())
+	err := e.clearAway(ctx, d, run.record())
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})
@@ -108,6 +108,9 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	}
 	if rec.MemoryDir != "" {
 		keep(e.k.RemoveAll(rec.MemoryDir))
+	}
+	if rec.Saving != nil && rec.Saving.Temp != "" {
+		keep(e.k.Remove(rec.Saving.Temp)) // a whole image has its name already
 	}
 	for _, path := range rec.Sockets {
 		keep(e.k.RemoveSocket(path))

@@ -148,6 +148,9 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	if err != nil {
 		return nil, err
 	}
+	if s := i.Head.Saving; s != nil && s.Done {
+		return nil, e.finishSave(ctx, d, i)
+	}
 	run := newRunning(i.Head, doc)
 	status, err := e.adopt(ctx, d, run)
 	switch {
@@ -161,7 +164,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	default: // a start that nobody was told of
 		err = nil
 	}
-	if err != nil || status == statusGone || status == statusPrelaunch && run.rec().Phase == phaseStarting {
+	if err != nil || status == statusGone || run.rec().Phase == phaseStarting && status.neverRan(run.rec().Incoming) {
 		run.letGo()
 		_ = e.clearAway(ctx, d, i.Head) // stays a problem until it can be
 		e.letGoOf(d)

@@ -57,6 +57,9 @@ func (c *Config) head(b *builder) {
 		b.option("-name", Option{Props: Props{{"guest", c.Name}, {"debug-threads", true}}})
 	}
 	b.add("-S", "-no-shutdown", "-nodefaults", "-no-user-config")
+	if c.Incoming {
+		b.add("-incoming", "defer")
+	}
 	if !c.NoSandbox {
 		b.add("-sandbox", sandbox)
 	}

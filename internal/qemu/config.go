@@ -30,6 +30,7 @@ type Config struct {
 	Flags     []Flag  // options that need no structure: -rtc, -boot, -global, …
 	Extra     []string
 	Env       []string // added to the small environment QEMU gets
+	Incoming  bool     // the machine's state comes from elsewhere: over the monitor it is said from where
 	NoSandbox bool     // for a binary that was built without seccomp (Capabilities.Sandbox) and nothing else
 
 	// What QEMU opens by name beyond its own libraries and firmware. Landlock denies everything else.

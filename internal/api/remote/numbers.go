@@ -59,7 +59,6 @@ const (
 	ProcDomainSnapshotNum            = 187
 	ProcDomainHasCurrentSnapshot     = 190
 	ProcDomainListAllCheckpoints     = 413
-	ProcDomainGetJobInfo             = 163
 	ProcDomainGetInterfaceParameters = 257
 	ProcConnectGetAllDomainStats     = 344
 	ProcDomainInterfaceAddresses     = 353
@@ -101,6 +100,28 @@ const (
 	ProcDomainUpdateDeviceFlags = 174
 	ProcDomainOpenConsole       = 201
 	ProcDomainScreenshot        = 211
+)
+
+// Saving and restoring, and jobs.
+const (
+	ProcDomainCoreDump              = 53
+	ProcDomainRestore               = 54
+	ProcDomainSave                  = 55
+	ProcDomainGetJobInfo            = 163
+	ProcDomainAbortJob              = 164
+	ProcDomainManagedSave           = 182
+	ProcDomainManagedSaveRemove     = 184
+	ProcDomainSaveFlags             = 232
+	ProcDomainRestoreFlags          = 233
+	ProcDomainSaveImageGetXMLDesc   = 235
+	ProcDomainSaveImageDefineXML    = 236
+	ProcDomainGetJobStats           = 298
+	ProcDomainCoreDumpWithFormat    = 334
+	ProcDomainManagedSaveGetXMLDesc = 388
+	ProcDomainManagedSaveDefineXML  = 389
+	ProcDomainSaveParams            = 440
+	ProcDomainRestoreParams         = 441
+	ProcDomainAbortJobFlags         = 442
 )
 
 // Networks.

@@ -6,7 +6,7 @@ import "taproom/internal/api/xdr"
 func Procedures() []Procedure {
 	var all []Procedure
 	for _, group := range [][]Procedure{
-		connectProcedures(), domainProcedures(), jobProcedures(), networkProcedures(), eventProcedures(), storageProcedures(),
+		connectProcedures(), domainProcedures(), jobProcedures(), saveProcedures(), networkProcedures(), eventProcedures(), storageProcedures(),
 		absentProcedures(), metadataProcedures(),
 	} {
 		all = append(all, group...)
@@ -74,7 +74,6 @@ func domainProcedures() []Procedure {
 		proc[DomainFlags, Int](ProcDomainSnapshotNum, "DOMAIN_SNAPSHOT_NUM", ReadOnly|Priority|Quick),
 		proc[DomainFlags, Int](ProcDomainHasCurrentSnapshot, "DOMAIN_HAS_CURRENT_SNAPSHOT", ReadOnly|Priority|Quick),
 		proc[DomainNeedFlags, Empty](ProcDomainListAllCheckpoints, "DOMAIN_LIST_ALL_CHECKPOINTS", ReadOnly|Priority|Quick),
-		proc[Domain, JobInfo](ProcDomainGetJobInfo, "DOMAIN_GET_JOB_INFO", ReadOnly|Priority|Quick),
 		proc[ParamsArgs, Params](ProcDomainGetInterfaceParameters, "DOMAIN_GET_INTERFACE_PARAMETERS", ReadOnly|Priority|Quick),
 		proc[StatsArgs, Stats](ProcConnectGetAllDomainStats, "CONNECT_GET_ALL_DOMAIN_STATS", ReadOnly|Priority),
 		proc[DomainUintFlags, Interfaces](ProcDomainInterfaceAddresses, "DOMAIN_INTERFACE_ADDRESSES", ReadOnly|Priority),

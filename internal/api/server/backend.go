@@ -21,6 +21,8 @@ type Backend interface {
 	Host
 	Domains
 	DomainJobs
+	DomainStates
+	DomainJobControl
 	DomainData
 	Descriptions
 	Networks

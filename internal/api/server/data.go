@@ -17,6 +17,8 @@ type Domain struct {
 	Persistent bool
 	Autostart  bool
 	Updated    bool // the definition differs from what runs
+	// ManagedSave says that it has an image of its state, from which it starts next.
+	ManagedSave bool
 }
 
 // Active reports whether it runs.

@@ -26,6 +26,22 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 	case remote.ProcDomainUndefineFlags:
 		return UndefineManagedSave | UndefineSnapshotsMetadata | UndefineNvram | UndefineKeepNvram |
 			UndefineCheckpointsMetadata | UndefineTPM | UndefineKeepTPM, true
+	case remote.ProcDomainSaveFlags, remote.ProcDomainManagedSave, remote.ProcDomainSaveParams:
+		return SaveBypassCache | SaveRunning | SavePaused, true
+	case remote.ProcDomainRestoreFlags, remote.ProcDomainRestoreParams:
+		return SaveBypassCache | SaveRunning | SavePaused | SaveResetNVRAM, true
+	case remote.ProcDomainSaveImageDefineXML, remote.ProcDomainManagedSaveDefineXML:
+		return SaveRunning | SavePaused, true
+	case remote.ProcDomainSaveImageGetXMLDesc, remote.ProcDomainManagedSaveGetXMLDesc:
+		return SavedXMLSecure, true
+	case remote.ProcDomainManagedSaveRemove:
+		return 0, true
+	case remote.ProcDomainCoreDump, remote.ProcDomainCoreDumpWithFormat:
+		return DumpCrash | DumpLive | DumpBypassCache | DumpReset | DumpMemoryOnly, true
+	case remote.ProcDomainGetJobStats:
+		return jobCompletedStats | jobKeepCompleted, true
+	case remote.ProcDomainAbortJobFlags:
+		return abortJobPostCopy, true
 	case remote.ProcDomainSetMemoryFlags:
 		return AffectLive | AffectConfig | MemoryMaximum, true
 	case remote.ProcDomainSetVCPUsFlags, remote.ProcDomainGetVCPUsFlags:

@@ -28,6 +28,7 @@ func newPrograms() map[uint32]*program {
 	bindDomainReads(p)
 	bindDomainData(p)
 	bindDomainJobs(p)
+	bindSaves(p)
 	bindDevices(p)
 	bindNetworks(p)
 	bindEvents(p)

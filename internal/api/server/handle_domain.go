@@ -123,20 +123,18 @@ func bindDomainLists(p *program) {
 	})
 }
 
-// bindDomainNothing answers what a domain has none of here: saved images, snapshots, checkpoints, jobs, labels.
+// bindDomainNothing answers what a domain has none of here: snapshots, checkpoints, labels.
 func bindDomainNothing(p *program) {
 	exists := func(q *request, a *remote.Domain) error {
 		_, err := q.backend.DomainByUUID(a.UUID)
 		return err
 	}
 	none := func(q *request, a *remote.DomainFlags, _ *remote.Int) error { return exists(q, &a.Domain) }
-	bind(p, remote.ProcDomainHasManagedSaveImage, none)
 	bind(p, remote.ProcDomainSnapshotNum, none)
 	bind(p, remote.ProcDomainHasCurrentSnapshot, none)
 	empty := func(q *request, a *remote.DomainNeedFlags, _ *remote.Empty) error { return exists(q, &a.Domain) }
 	bind(p, remote.ProcDomainListAllSnapshots, empty)
 	bind(p, remote.ProcDomainListAllCheckpoints, empty)
-	bind(p, remote.ProcDomainGetJobInfo, func(q *request, a *remote.Domain, _ *remote.JobInfo) error { return exists(q, a) })
 	bind(p, remote.ProcDomainGetSecurityLabel, func(q *request, a *remote.Domain, _ *remote.SecurityLabel) error { return exists(q, a) })
 	bind(p, remote.ProcDomainGetInterfaceParameters, func(q *request, a *remote.ParamsArgs, _ *remote.Params) error {
 		if err := exists(q, &a.Domain); err != nil {

@@ -39,7 +39,7 @@ func keepDomain(d *Domain, flags uint32) bool {
 			{ListShutoff, d.State == DomainShutoff},
 			{ListOther, other},
 		}.keeps(flags) &&
-		group{{ListManagedsave, false}, {ListNoManagedsave, true}}.keeps(flags) &&
+		group{{ListManagedsave, d.ManagedSave}, {ListNoManagedsave, !d.ManagedSave}}.keeps(flags) &&
 		group{{ListAutostart, d.Autostart}, {ListNoAutostart, !d.Autostart}}.keeps(flags) &&
 		group{{ListHasSnapshot, false}, {ListNoSnapshot, true}}.keeps(flags) &&
 		group{{ListHasCheckpoint, false}, {ListNoCheckpoint, true}}.keeps(flags)

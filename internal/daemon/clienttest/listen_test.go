@@ -91,6 +91,17 @@ func (t *transcript) all() string {
 	return strings.Join(t.seen, "\n") + "\n"
 }
 
+// rest is everything that was printed, of a client that has ended or is just ending.
+func (t *transcript) rest() string {
+	t.c.t.Helper()
+	for line := range t.lines {
+		t.mu.Lock()
+		t.seen = append(t.seen, line)
+		t.mu.Unlock()
+	}
+	return t.all()
+}
+
 // forget begins a new chapter: what was printed so far is not in the next all.
 func (t *transcript) forget() {
 	t.mu.Lock()

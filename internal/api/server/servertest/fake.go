@@ -25,11 +25,14 @@ type Fake struct {
 	Block func(call string) error
 	// Console returns the other end of a console; nil echoes what is typed.
 	Console func() (io.ReadWriteCloser, error)
+	// Job is the one of every domain.
+	Job server.Job
 
 	mu       sync.Mutex
 	domains  []*domain // by name
 	networks []*network
 	said     map[said]string
+	saved    map[string]string // documents by path
 	nextID   int32
 	sinks    map[int]func(server.Event)
 	nextSink int

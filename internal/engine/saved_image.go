@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
+	"taproom/internal/guest/saveimage"
+	"taproom/internal/spec"
+)
+
+// savedImage is an open image of a guest's state.
+type savedImage struct {
+	path   string
+	file   *os.File
+	header *saveimage.Header
+	bypass bool // its stream is read past the page cache
+}
+
+func (s *savedImage) close() { _ = s.file.Close() }
+
+// openSaved opens an image and reads what it says of its guest. What is no whole image is refused by name.
+func (e *Engine) openSaved(path string, flags int) (*savedImage, error) {
+	f, err := e.k.OpenFile(path, flags|unix.O_NONBLOCK, 0) // a FIFO would keep us waiting
+	if err != nil {
+		return nil, savedError(path, err)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() && (st.Mode()&os.ModeDevice == 0 || st.Mode()&os.ModeCharDevice != 0) {
+		err = errOddFile
+	}
+	s := &savedImage{path: path, file: f}
+	if err == nil {
+		s.header, err = saveimage.Read(f)
+	}
+	if err != nil {
+		s.close()
+		return nil, savedError(path, err)
+	}
+	return s, nil
+}
+
+// savedError says which image cannot be used.
+func savedError(path string, err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return virterr.New(virterr.SystemError, "saved image %w", fileError(path, err))
+	}
+	return virterr.New(virterr.OperationFailed, "saved image %s %w", path, err)
+}
+
+// document is the domain's document in an image, complete: one that libvirt wrote may leave open what it gives by itself.
+func (e *Engine) savedDocument(ctx context.Context, s *savedImage) (*spec.Domain, error) {
+	doc, err := e.completeDomain(ctx, s.header.XML)
+	if err != nil {
+		return nil, virterr.New(virterr.CodeOf(err), "saved image %s: its document cannot be used: %w", s.path, err)
+	}
+	return doc, nil
+}
+
+// SavedImageXML implements server.DomainStates.
+func (e *Engine) SavedImageXML(ctx context.Context, path string, flags uint32) (string, error) {
+	s, err := e.openSaved(path, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	doc, err := e.savedDocument(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return string(guest.Inactive(doc, flags&server.SavedXMLSecure != 0).Format()), nil
+}
+
+// DefineSavedImage implements server.DomainStates. The document of an image is rewritten in place: it may be as long as
+// the image has room for, and the stream stays where it is.
+func (e *Engine) DefineSavedImage(ctx context.Context, path, xml string, flags uint32) error {
+	if flags&server.SaveRunning != 0 && flags&server.SavePaused != 0 {
+		return virterr.New(virterr.InvalidArg, "a guest cannot be both running and paused when it is restored")
+	}
+	s, err := e.openSaved(path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	doc, err := e.savedDocument(ctx, s)
+	if err != nil {
+		return err
+	}
+	wanted, err := e.otherDocument(ctx, doc, xml)
+	if err != nil {
+		return err
+	}
+	s.header.XML = wanted.Format()
+	switch {
+	case flags&server.SaveRunning != 0:
+		s.header.Running = true
+	case flags&server.SavePaused != 0:
+		s.header.Running = false
+	}
+	head, err := s.header.Bytes(true)
+	if err != nil {
+		return virterr.New(virterr.OperationFailed, "saved image %s: %w", path, err)
+	}
+	if err := errors.Join(e.k.WriteAt(s.file, head, 0), e.k.Sync(s.file)); err != nil {
+		return savedError(path, err)
+	}
+	return nil
+}
