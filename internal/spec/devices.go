@@ -159,9 +159,12 @@ type Interface struct {
 	TrustRx     string           `xml:"trustGuestRxFilters,attr,omitempty"`
 	MAC         *MAC             `xml:"mac"`
 	Source      *InterfaceSource `xml:"source"`
+	IPs         []NICAddress     `xml:"ip"`
+	Forwards    []PortForward    `xml:"portForward"`
 	Target      *InterfaceTarget `xml:"target"`
 	Model       *InterfaceModel  `xml:"model"`
 	Driver      *Element         `xml:"driver"`
+	Backend     *NICBackend      `xml:"backend"`
 	FilterRef   *Element         `xml:"filterref"`
 	Bandwidth   *Element         `xml:"bandwidth"`
 	VirtualPort *Element         `xml:"virtualport"`

@@ -3,7 +3,7 @@ package spec
 // nicRules judges interfaces.
 func nicRules() map[string]rule {
 	offload := refuse("offloads cannot be chosen yet")
-	return map[string]rule{
+	m := map[string]rule{
 		"devices/interface/@type": values("network bridge user", "ethernet vhostuser direct internal mcast client udp "+
 			"server hostdev vdpa null vds"),
 		"devices/interface/@trustGuestRxFilters": yesNo(),
@@ -28,14 +28,11 @@ func nicRules() map[string]rule {
 		"devices/interface/virtualport":             refuse("Open vSwitch and 802.1Qbg ports are not implemented yet"),
 		"devices/interface/vlan":                    refuse("VLAN tags are not implemented yet"),
 		"devices/interface/port":                    refuse("isolated ports are not implemented yet"),
-		"devices/interface/ip":                      refuse("addresses are given by the network's DHCP"),
 		"devices/interface/route":                   refuse("routes are given by the network's DHCP"),
-		"devices/interface/portForward":             refuse("ports are not forwarded to user networks yet"),
 		"devices/interface/script":                  refuse("scripts are not run"),
 		"devices/interface/downscript":              refuse("scripts are not run"),
 		"devices/interface/backenddomain":           refuse("it is for Xen guests"),
 		"devices/interface/guest":                   refuse("it is for containers"),
-		"devices/interface/backend":                 refuse("passt and devices on other paths are not implemented yet"),
 		"devices/interface/driver/@name":            values("qemu", "vhost kvm vfio xen"),
 		"devices/interface/driver/@queues":          number(1, 256),
 		"devices/interface/driver/@rx_queue_size":   refuse("queue sizes cannot be chosen yet"),
@@ -45,5 +42,28 @@ func nicRules() map[string]rule {
 		"devices/interface/driver/@rss_hash_report": refuse("receive side scaling is not implemented yet"),
 		"devices/interface/driver/host":             offload,
 		"devices/interface/driver/guest":            offload,
+	}
+	addRules(m, userNICRules())
+	return m
+}
+
+// userNICRules judges what only interfaces of type user have.
+func userNICRules() map[string]rule {
+	port := number(1, 65535)
+	return map[string]rule{
+		"devices/interface/ip/@family":                 values("ipv4 ipv6", ""),
+		"devices/interface/ip/@prefix":                 number(1, 128),
+		"devices/interface/ip/@peer":                   refuse("a user network has no peer"),
+		"devices/interface/portForward/@proto":         values("tcp udp", ""),
+		"devices/interface/portForward/range/@start":   port,
+		"devices/interface/portForward/range/@end":     port,
+		"devices/interface/portForward/range/@to":      port,
+		"devices/interface/portForward/range/@exclude": yesNo(),
+		"devices/interface/backend/@type":              values("passt default", "vhostuser"),
+		"devices/interface/backend/@logFile":           pattern(`/[^\x00]*`, "an absolute path"),
+		"devices/interface/backend/@hostname":          refuse("passt's names for the guest cannot be chosen yet"),
+		"devices/interface/backend/@fqdn":              refuse("passt's names for the guest cannot be chosen yet"),
+		"devices/interface/backend/@tap":               refuse("devices on other paths are not implemented yet"),
+		"devices/interface/backend/@vhost":             refuse("devices on other paths are not implemented yet"),
 	}
 }

@@ -193,7 +193,7 @@ func (n *Interface) check() error {
 	case n.Target != nil && n.Target.Dev != "" && !linkName(n.Target.Dev):
 		return invalid(at+"target/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", n.Target.Dev)
 	}
-	return nil
+	return n.checkUser()
 }
 
 // linkName reports whether the kernel takes s as the name of a link (dev_valid_name).

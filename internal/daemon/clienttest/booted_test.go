@@ -252,20 +252,24 @@ func (m *machine) reach(address string) {
 	l := ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: "tcp"})
 	host, _, _ := strings.Cut(address, "/")
 	var err error
-	m.daemon.NS.Do(func() {
-		var conn net.Conn
-		if conn, err = net.DialTimeout("tcp", net.JoinHostPort(host, strconv.Itoa(l.Port)), patience); err != nil {
-			return
-		}
-		defer conn.Close()
-		_, err = conn.Write([]byte("x"))
-		if err == nil {
-			_, err = io.ReadFull(conn, make([]byte, 1))
-		}
-	})
+	m.daemon.NS.Do(func() { err = echoes(net.JoinHostPort(host, strconv.Itoa(l.Port))) })
 	if err != nil {
 		m.t.Fatalf("reach the guest at %s: %v", address, err)
 	}
+}
+
+// echoes exchanges a byte with who listens at an address.
+func echoes(at string) error {
+	conn, err := net.DialTimeout("tcp", at, patience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("x")); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(conn, make([]byte, 1))
+	return err
 }
 
 // inState says so when the guest is in another state, or for another reason.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"taproom/internal/appliance"
+	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
 )
 
@@ -92,6 +93,37 @@ func TestAGuestOfASessionHasUserNetworking(t *testing.T) {
 	m.do("undefine", "demo")
 	if left := m.daemon.Leftovers(); left != nil {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// A guest of root's daemon on a user network of its own choice is reached at the host's ports that its document names.
+func TestAUserNetworkForwardsPorts(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	m := c.installUser("<interface type='user'>", `<interface type='user'>
+      <ip family='ipv4' address='172.17.2.0' prefix='24'/>
+      <portForward proto='tcp' address='127.0.0.1'><range start='2022' to='22'/></portForward>`)
+	m.do("start", "demo")
+	m.boot()
+	if got, want := m.lease(), "172.17.2.15/24"; got != want {
+		t.Errorf("the guest's address is %s, want %s", got, want)
+	}
+	m.echo(22, "127.0.0.1:2022")
+	m.do("destroy", "demo")
+	m.do("undefine", "demo")
+	if left := m.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// echo has the guest listen on a port, and exchanges a byte with it from the host.
+func (m *machine) echo(port int, at string) {
+	m.t.Helper()
+	ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: "tcp", Port: port})
+	var err error
+	m.daemon.NS.Do(func() { err = echoes(at) })
+	if err != nil {
+		m.t.Fatalf("reach the guest at %s: %v", at, err)
 	}
 }
 
