@@ -53,11 +53,12 @@ type Engine struct {
 	actives     *store.Store[activeNetwork]
 	sysctls     sysctlLog
 
-	names   *alloc.Names // of taps
-	bridges *alloc.Names
-	ports   *alloc.Ports // of displays
-	uids    users
-	nextID  atomic.Int32
+	names    *alloc.Names // of taps
+	bridges  *alloc.Names
+	ports    *alloc.Ports // of displays
+	webPorts *alloc.Ports // of displays' websockets
+	uids     users
+	nextID   atomic.Int32
 
 	*hub
 	*facts
@@ -152,6 +153,9 @@ func (e *Engine) openAllocators(context.Context) (err error) {
 		return err
 	}
 	if e.ports, err = alloc.NewPorts(e.k, e.cfg.VNCFirst, e.cfg.VNCLast); err != nil {
+		return err
+	}
+	if e.webPorts, err = alloc.NewPorts(e.k, webSocketFirst, webSocketLast); err != nil {
 		return err
 	}
 	if s := e.cfg.Session; s != nil {

@@ -126,6 +126,12 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		return k.ListenUnix(n.Path, 0o600)
 	case guest.Dial:
 		return s.dial(ctx, n.Path)
+	case guest.Folder:
+		if err := k.Mkdir(n.Path, 0o711); err != nil {
+			return nil, err
+		}
+		uid := int(s.running.rec().UID)
+		return nil, k.Chown(n.Path, uid, uid)
 	case guest.TapQueue:
 		return s.tapQueue(n)
 	case guest.VHostNet:

@@ -181,9 +181,7 @@ func (run *running) nicsOn(network string) int {
 // releaseNames gives back what a record holds of the allocators.
 func (e *Engine) releaseNames(r record) {
 	e.releasePorts(r.Ports)
-	if r.VNCPort != 0 {
-		e.ports.Release(r.VNCPort)
-	}
+	e.releaseDisplays(r.Displays)
 	if r.UID != 0 {
 		e.uids.Release(r.UID)
 	}

@@ -37,9 +37,9 @@ type record struct {
 	Accel    string    `json:"accel"`
 	UID      uint32    `json:"uid"`
 	Cgroup   string    `json:"cgroup"`
-	VNCPort  uint16    `json:"vnc_port,omitempty"`
-	NICs     int       `json:"nics"`              // of the document, with and without a port
-	Sockets  []string  `json:"sockets,omitempty"` // that QEMU listens on outside of its directory
+	Displays []display `json:"displays,omitempty"` // of the document, in order
+	NICs     int       `json:"nics"`               // of the document, with and without a port
+	Sockets  []string  `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
 	Ports    []port    `json:"ports,omitempty"`
 	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.
 	MemoryDir string            `json:"memory_dir,omitempty"`

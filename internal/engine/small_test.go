@@ -36,12 +36,13 @@ func TestAPtyIsToldFromOtherBackends(t *testing.T) {
 
 func TestWhatTheCommandLineCannotSayIsSaidToTheMonitor(t *testing.T) {
 	t.Parallel()
-	got := startup(guest.Startup{LinksDown: []string{"net0"}, BalloonPath: "/p", BalloonPeriod: 5, BalloonBytes: 1 << 20, VNCPassword: "x"})
+	got := startup(guest.Startup{LinksDown: []string{"net0"}, BalloonPath: "/p", BalloonPeriod: 5, BalloonBytes: 1 << 20, Passwords: []guest.DisplayPassword{{Protocol: "vnc", Password: "x", Expires: "never"}}})
 	want := []qmp.Command{
 		{Name: "set_link", Args: map[string]any{"name": "net0", "up": false}},
 		{Name: "qom-set", Args: map[string]any{"path": "/p", "property": "guest-stats-polling-interval", "value": 5}},
 		{Name: "balloon", Args: map[string]any{"value": uint64(1 << 20)}},
 		{Name: "set_password", Args: map[string]any{"protocol": "vnc", "password": "x"}},
+		{Name: "expire_password", Args: map[string]any{"protocol": "vnc", "time": "never"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -229,7 +229,7 @@ func (s *starting) plan(ctx context.Context) error {
 	if r.Ports, err = (placement{e: e}).portsFor(s.doc); err != nil {
 		return err
 	}
-	if r.VNCPort, err = e.vncPortFor(s.doc); err != nil {
+	if r.Displays, err = e.displaysFor(s.doc); err != nil {
 		return err
 	}
 	return s.compile()
@@ -395,8 +395,8 @@ func startup(s guest.Startup) []qmp.Command {
 	if s.BalloonBytes > 0 {
 		out = append(out, qmp.Command{Name: "balloon", Args: map[string]any{"value": s.BalloonBytes}})
 	}
-	if s.VNCPassword != "" {
-		out = append(out, qmp.Command{Name: "set_password", Args: map[string]any{"protocol": "vnc", "password": s.VNCPassword}})
+	for _, p := range s.Passwords {
+		out = append(out, p.Commands()...)
 	}
 	return out
 }

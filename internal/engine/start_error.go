@@ -87,30 +87,35 @@ func (s *starting) explainDeath(err error) error {
 	if !errors.As(err, &failed) || !errors.Is(failed.Reason, qemu.ErrDied) {
 		return err
 	}
-	if display, taken := s.takenDisplay(); taken {
-		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': VNC display: %s is in use already; choose another port, or autoport='yes'", s.d.label, display)
+	if kind, at, taken := s.takenDisplay(); taken {
+		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': %s display: %s is in use already; choose another port, or autoport='yes'", s.d.label, kind, at)
 	}
 	failed.Stderr = s.withPaths(failed.Stderr)
 	return err
 }
 
-// takenDisplay looks at the address of a display: only now, since only the process that will listen can take it.
-func (s *starting) takenDisplay() (netip.AddrPort, bool) {
-	for _, g := range s.doc.Devices.Graphics {
-		port := uint64(s.running.rec().VNCPort)
+// takenDisplay looks at the addresses of displays: only now, since only the process that will listen can take them.
+func (s *starting) takenDisplay() (kind string, at netip.AddrPort, taken bool) {
+	displays := s.running.rec().Displays
+	for i, g := range s.doc.Devices.Graphics {
+		var d display
+		if i < len(displays) {
+			d = displays[i]
+		}
+		port := uint64(d.Port)
 		if !spec.IsYes(g.AutoPort) {
 			port, _ = strconv.ParseUint(g.Port, 10, 16) // the compiler has read it before
 		}
-		listen, err := netip.ParseAddr(listenAddress(g))
-		if g.Type != "vnc" || port == 0 || err != nil {
+		listen, err := netip.ParseAddr(cmp.Or(d.Address, listenAddress(g)))
+		if port == 0 || err != nil {
 			continue
 		}
 		a := netip.AddrPortFrom(listen, uint16(port))
 		if free, err := s.e.k.AddressFree(a); err == nil && !free {
-			return a, true
+			return displayKind(g), a, true
 		}
 	}
-	return netip.AddrPort{}, false
+	return "", netip.AddrPort{}, false
 }
 
 // withPaths puts the document's paths in place of the sets of descriptors that QEMU knows them by.

@@ -19,7 +19,7 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if err := e.rename(rec.Ports); err != nil { // a plan shows names that are free
 		return nil, err
 	}
-	if rec.VNCPort, err = e.vncPortFor(doc); err != nil {
+	if rec.Displays, err = e.displaysFor(doc); err != nil {
 		return nil, err
 	}
 	d := newDomain(*doc.UUID, doc.Name, nil)

@@ -132,8 +132,9 @@ func (e *Engine) reserve(r record) {
 	for _, p := range r.Ports {
 		_, _ = e.names.Reserve(p.Name)
 	}
-	if r.VNCPort != 0 {
-		_ = e.ports.Reserve(r.VNCPort)
+	for _, d := range r.Displays {
+		_ = e.ports.Reserve(d.Port)
+		_ = e.webPorts.Reserve(d.WebSocket)
 	}
 	_ = e.uids.Reserve(r.UID) // several records cannot hold one: each was taken
 }

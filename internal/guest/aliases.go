@@ -48,6 +48,18 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	for i := range v.Serials {
 		set(&v.Serials[i].Alias, "serial"+strconv.Itoa(i))
 	}
+	for i := range v.Parallels {
+		set(&v.Parallels[i].Alias, "parallel"+strconv.Itoa(i))
+	}
+	for i := range v.Smartcards {
+		set(&v.Smartcards[i].Alias, "smartcard"+strconv.Itoa(i))
+	}
+	for i := range v.RedirDevs {
+		set(&v.RedirDevs[i].Alias, "redir"+strconv.Itoa(i))
+	}
+	for i := range v.Hubs {
+		set(&v.Hubs[i].Alias, "hub"+strconv.Itoa(i))
+	}
 	for i := range v.Consoles {
 		name := "console" + strconv.Itoa(i)
 		if t := v.Consoles[i].Target; i == 0 && len(v.Serials) > 0 && t != nil && t.Type == "serial" {
@@ -60,6 +72,9 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	}
 	for i := range v.Inputs {
 		set(&v.Inputs[i].Alias, "input"+strconv.Itoa(i))
+	}
+	for i := range v.Sounds {
+		set(&v.Sounds[i].Alias, "sound"+strconv.Itoa(i))
 	}
 	for i := range v.Videos {
 		set(&v.Videos[i].Alias, "video"+strconv.Itoa(i))

@@ -160,7 +160,7 @@ func DomainCapabilities(f CapFacts, arch, machine, virtType string) (*spec.Domai
 		OS:            firmwareOf(f.Host, fam, arch, m.Name),
 		CPU:           spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
 		MemoryBacking: spec.Device(true, spec.Enum("sourceType", "file", "anonymous", "memfd")),
-		Devices:       devicesOf(fam),
+		Devices:       devicesOf(f.Host, fam),
 		Features:      featuresOf(fam, virtType),
 	}
 	if m.MaxCPUs > 0 {

@@ -3,27 +3,55 @@ package guest
 import "taproom/internal/spec"
 
 // devicesOf lists what a document may choose on a machine of the family.
-func devicesOf(fam family) spec.DomainCapsDevices {
+func devicesOf(h HostFacts, fam family) spec.DomainCapsDevices {
 	virtio := []string{"virtio", "virtio-transitional", "virtio-non-transitional"}
 	if !fam.pci() {
 		virtio = virtio[:1]
 	}
+	o := offeredBy(h, fam)
 	d := spec.DomainCapsDevices{
 		Disk: spec.Device(true,
 			spec.Enum("diskDevice", diskDevices(fam)...), spec.Enum("bus", diskBuses(fam)...), spec.Enum("model", "virtio")),
-		Graphics:   spec.Device(fam.pci(), spec.Enum("type", "vnc")),
-		Video:      spec.Device(fam.pci(), spec.Enum("modelType", "vga", "cirrus", "virtio", "none", "bochs")),
+		Graphics:   spec.Device(fam.pci(), spec.Enum("type", o.graphics...)),
+		Video:      spec.Device(fam.pci(), spec.Enum("modelType", o.videos...)),
 		Hostdev:    spec.Device(false),
 		RNG:        spec.Device(true, spec.Enum("model", virtio...), spec.Enum("backendModel", "random", "builtin")),
 		Filesystem: spec.Device(false),
 		TPM:        spec.Device(false),
-		Redirdev:   spec.Device(false),
-		Channel:    spec.Device(true, spec.Enum("type", "pty", "unix")),
+		Redirdev:   spec.Device(o.redirection, spec.Enum("bus", "usb")),
+		Channel:    spec.Device(true, spec.Enum("type", o.channels...)),
 		Interface:  spec.Device(true, spec.Enum("backendType")),
-		Panic:      spec.Device(fam.isaDebug, spec.Enum("model", "isa")),
-		Console:    spec.Device(true, spec.Enum("type", "null", "pty", "file", "unix")),
+		Panic:      spec.Device(fam.isaDebug, spec.Enum("model", o.panics...)),
+		Console:    spec.Device(true, spec.Enum("type", o.consoles...)),
 	}
 	return d
+}
+
+// offered is what depends on the parts that an emulator was installed with.
+type offered struct {
+	graphics, videos, channels, consoles, panics []string
+	redirection                                  bool
+}
+
+func offeredBy(h HostFacts, fam family) offered {
+	o := offered{
+		graphics: []string{"vnc"}, videos: []string{"vga", "cirrus"}, channels: []string{"pty", "unix"}, panics: []string{"isa"},
+		consoles:    []string{"null", "vc", "pty", "dev", "file", "tcp", "unix"},
+		redirection: fam.usb != "" && h.hasDevice("usb-redir"),
+	}
+	if h.hasDevice("qxl-vga") {
+		o.videos = append(o.videos, "qxl")
+	}
+	o.videos = append(o.videos, "virtio", "none", "bochs", "ramfb")
+	if fam.pci() && h.hasChardev("chardev-spicevmc") {
+		o.graphics = append(o.graphics, "spice")
+		o.channels = append(o.channels, "spicevmc")
+		o.consoles = append(o.consoles, "spiceport")
+	}
+	if h.hasDevice("pvpanic-pci") {
+		o.panics = append(o.panics, "pvpanic")
+	}
+	return o
 }
 
 func diskDevices(fam family) []string {

@@ -23,8 +23,8 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	c.cfg = c.out.Config
 	steps := []func() error{
 		c.machine, c.firmware, c.processor, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
-		c.controllers, c.disks, c.interfaces, c.serials, c.channels, c.consoles,
-		c.inputs, c.graphics, c.videos, c.watchdogs, c.balloon, c.rngs, c.panics,
+		c.controllers, c.hubs, c.ccidReaders, c.disks, c.interfaces, c.smartcards, c.serials, c.parallels, c.channels, c.consoles,
+		c.inputs, c.graphics, c.audios, c.sounds, c.videos, c.redirections, c.watchdogs, c.balloon, c.rngs, c.panics,
 		c.passthrough,
 	}
 	for _, step := range steps {

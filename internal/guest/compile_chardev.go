@@ -22,8 +22,11 @@ func (c *compiler) serials() error {
 		if err != nil {
 			return invalid("serial/target", "port=%q is no number", s.Target.Port)
 		}
-		p := qemu.Props{{Key: "driver", Value: "isa-serial"}, {Key: "chardev", Value: id}, {Key: "id", Value: s.Alias.Name}, {Key: "index", Value: port}}
-		if err := c.device(p, nil); err != nil {
+		p := qemu.Props{{Key: "driver", Value: s.Target.Type}, {Key: "chardev", Value: id}, {Key: "id", Value: s.Alias.Name}}
+		if s.Target.Type == "isa-serial" {
+			p = p.With("index", port)
+		}
+		if err := c.device(p, s.Address); err != nil {
 			return err
 		}
 	}
@@ -97,7 +100,7 @@ func (c *compiler) chardev(v *spec.Chardev, automatic string) (string, error) {
 	id := "char" + v.Alias.Name
 	d := qemu.Chardev{ID: id, Backend: v.Type}
 	switch v.Type {
-	case "pty", "null":
+	case "pty", "null", "vc":
 	case "file":
 		path := chardevPath(v)
 		if path == "" {
@@ -117,7 +120,10 @@ func (c *compiler) chardev(v *spec.Chardev, automatic string) (string, error) {
 			return "", err
 		}
 	default:
-		return "", unsupported(v.Alias.Name, "type=%q is not implemented; use pty, unix, file or null", v.Type)
+		var err error
+		if d, err = c.otherChardev(v, d); err != nil {
+			return "", err
+		}
 	}
 	if v.Log != nil {
 		path, _ := v.Log.Attr("file")

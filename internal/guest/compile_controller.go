@@ -20,8 +20,8 @@ func (c *compiler) controllers() error {
 	slices.SortStableFunc(pci, func(a, b *spec.Controller) int { return index(a) - index(b) })
 	for _, k := range append(pci, rest...) {
 		p := c.controller(k)
-		if p == nil {
-			continue // on board
+		if p == nil || k.Type == "ccid" {
+			continue // on board; readers are plugged in behind hubs
 		}
 		if err := c.device(p, k.Address); err != nil {
 			return err
@@ -64,6 +64,8 @@ func (c *compiler) controller(k *spec.Controller) qemu.Props {
 			p = p.With("vectors", n)
 		}
 		return p
+	case "ccid":
+		return device("usb-ccid", k.Alias.Name)
 	case "fdc":
 		if !c.fam.ide { // the PIIX3 boards have one
 			return qemu.Props{{Key: "driver", Value: "isa-fdc"}, {Key: "id", Value: "fdc0"}}

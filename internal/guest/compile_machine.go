@@ -174,6 +174,9 @@ func (c *compiler) bootIndexes() error {
 	for i := range c.dev.Interfaces {
 		take(c.dev.Interfaces[i].Alias.Name, c.dev.Interfaces[i].Boot)
 	}
+	for i := range c.dev.RedirDevs {
+		take(c.dev.RedirDevs[i].Alias.Name, c.dev.RedirDevs[i].Boot)
+	}
 	for i, b := range c.d.OS.Boot {
 		alias, err := c.firstOf(b.Dev)
 		if err != nil {

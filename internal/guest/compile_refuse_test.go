@@ -78,7 +78,7 @@ func TestCompileRefusesWhatQEMUCannotDo(t *testing.T) {
 			"a socket path that does not fit", "", "<serial type='unix'><source mode='bind' path='/" + strings.Repeat("x", 107) + "'/></serial>",
 			"invalid serial0: socket path /" + strings.Repeat("x", 107) + " is longer than 107 bytes",
 		},
-		{"a serial port on the network", "", "<serial type='tcp'/>", `serial0 is not supported: type="tcp" is not implemented; use pty, unix, file or null`},
+		{"a serial port on the network", "", "<serial type='udp'/>", `serial0 is not supported: type="udp" is not implemented; use pty, unix, file, null, vc, dev, tcp, spiceport or spicevmc`},
 		{
 			"a rate of nothing", "", "<rng model='virtio'><rate bytes='0'/><backend model='builtin'/></rng>",
 			`invalid rng/rate: bytes="0" in period="" ms is no rate`,
@@ -185,7 +185,7 @@ func TestStartupHoldsWhatTheCommandLineCannotSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Startup{
-		LinksDown: []string{"net0"}, BalloonPath: "/machine/peripheral/balloon0", BalloonPeriod: 5, BalloonBytes: 16 << 20, VNCPassword: "secret",
+		LinksDown: []string{"net0"}, BalloonPath: "/machine/peripheral/balloon0", BalloonPeriod: 5, BalloonBytes: 16 << 20, Passwords: []DisplayPassword{{Protocol: "vnc", Password: "secret", Expires: "never"}},
 	}
 	if diff := cmp.Diff(want, c.Startup); diff != "" {
 		t.Errorf("startup (-want +got):\n%s", diff)

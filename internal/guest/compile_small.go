@@ -86,7 +86,9 @@ func (c *compiler) rng(r *spec.RNG) error {
 
 func (c *compiler) panics() error {
 	for i := range c.dev.Panics {
-		if err := c.device(device("pvpanic", c.dev.Panics[i].Alias.Name), nil); err != nil {
+		n := &c.dev.Panics[i]
+		driver := map[bool]string{true: "pvpanic-pci", false: "pvpanic"}[n.Model == "pvpanic"]
+		if err := c.device(device(driver, n.Alias.Name), n.Address); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,10 @@ import (
 func testRuntime(d *spec.Domain) Runtime {
 	rt := Runtime{
 		Accel: map[string]string{"qemu": "tcg", "kvm": "kvm"}[d.Type], Dir: "/run/taproom/guests/" + d.Name, QMP: "qmp",
-		VNCPort: 5907, VNCWebSocket: 5807, MemoryDir: "/var/lib/taproom/ram/" + d.Name, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		MemoryDir: "/var/lib/taproom/ram/" + d.Name, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+	}
+	for i := range d.Devices.Graphics {
+		rt.Displays = append(rt.Displays, DisplayRuntime{Port: 5907 + i, WebSocket: 5807, Address: "192.168.122.1"})
 	}
 	for range d.Devices.Interfaces {
 		rt.NICs = append(rt.NICs, NICRuntime{Tap: "vnet0", VHost: rt.Accel == "kvm"})
@@ -47,7 +50,7 @@ func describe(c *Compiled) string {
 	var b strings.Builder
 	access := map[Access]string{
 		Check: "check", ReadOnly: "read-only", ReadWrite: "read-write", WriteOnly: "write-only", Append: "append",
-		Listen: "listen", Dial: "dial", TapQueue: "tap", VHostNet: "vhost",
+		Listen: "listen", Dial: "dial", TapQueue: "tap", VHostNet: "vhost", Folder: "folder",
 	}
 	for _, n := range c.Needs {
 		words := []string{n.Device + ":", access[n.Access], n.Path}

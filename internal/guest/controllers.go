@@ -130,7 +130,7 @@ func controllerModels(kind string) []string {
 		return []string{"lsilogic", "virtio-scsi", "virtio-transitional", "virtio-non-transitional"}
 	case "virtio-serial":
 		return []string{"", "virtio", "virtio-transitional", "virtio-non-transitional"}
-	case "ide", "sata", "fdc":
+	case "ide", "sata", "fdc", "ccid":
 		return []string{""}
 	case "pci":
 		return []string{pcRoot, pcieRoot, "pcie-root-port", "pcie-to-pci-bridge", "pci-bridge", "dmi-to-pci-bridge"}

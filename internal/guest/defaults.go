@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,6 +187,9 @@ func (c *completer) bootOrders() []bootOrder {
 	}
 	for i := range c.dev.Interfaces {
 		out = append(out, bootOrder{nicName(&c.dev.Interfaces[i], i), c.dev.Interfaces[i].Boot})
+	}
+	for i := range c.dev.RedirDevs {
+		out = append(out, bootOrder{fmt.Sprintf("redirdev %d", i), c.dev.RedirDevs[i].Boot})
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 package guest
 
 import (
-	"strconv"
-
 	"taproom/internal/spec"
 )
 
@@ -34,74 +32,11 @@ func (c *completer) inputs() error {
 	return nil
 }
 
-func (c *completer) graphics() error {
-	for i := range c.dev.Graphics {
-		g := &c.dev.Graphics[i]
-		if g.Type != "vnc" {
-			return unsupported("graphics", "type=%q is not implemented; use vnc", g.Type)
-		}
-		if i > 0 {
-			return unsupported("graphics", "only one VNC display is possible")
-		}
-		if !c.fam.pci() {
-			return unsupported("graphics", "machine %s has no PCI bus for a graphics card", c.d.OS.Type.Machine)
-		}
-		if err := listens(g); err != nil {
-			return err
-		}
-	}
-	if len(c.dev.Audios) == 0 && c.fam.pci() {
-		c.dev.Audios = []spec.Audio{{ID: "1", Type: "none"}}
-	}
-	return nil
-}
-
-// listens brings the two ways of saying where a display listens, attribute and element, into agreement.
-func listens(g *spec.Graphics) error {
-	if len(g.Listens) == 0 {
-		l := spec.GraphicsListen{Type: "address", Address: g.Listen}
-		if g.Socket != "" {
-			l = spec.GraphicsListen{Type: "socket", Socket: g.Socket}
-		}
-		g.Listens = []spec.GraphicsListen{l}
-	}
-	if len(g.Listens) > 1 {
-		return unsupported("graphics", "only one listen element is possible")
-	}
-	l := &g.Listens[0]
-	switch l.Type {
-	case "address":
-		if g.Listen != "" && l.Address != "" && g.Listen != l.Address {
-			return invalid("graphics", "listen=%q contradicts the listen element's address=%q", g.Listen, l.Address)
-		}
-		l.Address = def(l.Address, g.Listen)
-		g.Listen = l.Address
-	case "none":
-		return nil
-	default:
-		return unsupported("graphics/listen", "type=%q is not implemented; use address or none", l.Type)
-	}
-	n, err := strconv.Atoi(def(g.Port, "-1"))
-	if err != nil || n < -1 || n > 65535 {
-		return invalid("graphics", "port=%q is no port", g.Port)
-	}
-	if n <= 0 || g.AutoPort == "yes" {
-		g.Port, g.AutoPort = "-1", "yes"
-		return nil
-	}
-	if n < 5900 {
-		return unsupported("graphics", "port %d: a VNC display's port starts at 5900", n)
-	}
-	g.AutoPort = "no"
-	return nil
-}
-
-// videoDefault describes a card: what memory it gets, in KiB, and where it goes on PCI Express.
-type videoDefault struct{ vram string }
-
-func videoDefaults() map[string]videoDefault {
-	return map[string]videoDefault{
-		"vga": {"16384"}, "cirrus": {"16384"}, "bochs": {"16384"}, "virtio": {}, "none": {},
+// videoDefaults is the memory a card gets, in KiB, and what else the document shows of it.
+func videoDefaults() map[string]spec.VideoModel {
+	return map[string]spec.VideoModel{
+		"vga": {VRAM: "16384"}, "cirrus": {VRAM: "16384"}, "bochs": {VRAM: "16384"}, "virtio": {}, "none": {}, "ramfb": {},
+		"qxl": {RAM: "65536", VRAM: "65536", VGAMem: "16384"},
 	}
 }
 
@@ -118,27 +53,42 @@ func (c *completer) videos() error {
 		}
 	}
 	for i := range c.dev.Videos {
-		m := &c.dev.Videos[i].Model
-		m.Type = def(m.Type, "cirrus")
-		d, known := videoDefaults()[m.Type]
-		switch {
-		case !known:
-			return unsupported("video/model", "type=%q is not implemented; use vga, cirrus, virtio, bochs or none", m.Type)
-		case m.Type == "none":
-			if len(c.dev.Videos) > 1 {
-				return invalid("video/model", "type='none' does not go beside another card")
-			}
-			m.Primary = ""
-			continue
-		case !c.fam.pci():
-			return unsupported("video", "machine %s has no PCI bus for a graphics card", c.d.OS.Type.Machine)
-		case i > 0 && m.Type != "virtio":
-			return unsupported("video/model", "type=%q is only possible as the primary card; use virtio", m.Type)
+		if err := c.videoModel(&c.dev.Videos[i].Model, i == 0); err != nil {
+			return err
 		}
-		m.VRAM, m.Heads, m.Primary = def(m.VRAM, d.vram), def(m.Heads, "1"), ""
-		if i == 0 {
-			m.Primary = "yes"
+	}
+	return nil
+}
+
+func (c *completer) videoModel(m *spec.VideoModel, primary bool) error {
+	m.Type = def(m.Type, "cirrus")
+	d, known := videoDefaults()[m.Type]
+	switch {
+	case !known:
+		return unsupported("video/model", "type=%q is not implemented; use vga, cirrus, virtio, qxl, bochs, ramfb or none", m.Type)
+	case m.Type == "none":
+		if len(c.dev.Videos) > 1 {
+			return invalid("video/model", "type='none' does not go beside another card")
 		}
+		m.Primary = ""
+		return nil
+	case !c.fam.pci():
+		return unsupported("video", "machine %s has no PCI bus for a graphics card", c.d.OS.Type.Machine)
+	case !primary && m.Type != "virtio" && m.Type != "qxl":
+		return unsupported("video/model", "type=%q is only possible as the primary card; use virtio or qxl", m.Type)
+	case m.Type == "qxl" && !c.host.hasDevice("qxl-vga"):
+		return unsupported("video/model", "emulator %s has no qxl; install qemu-system-modules-spice, or use virtio", c.dev.Emulator)
+	case m.Type != "qxl" && m.RAM+m.VRAM64+m.VGAMem != "":
+		return unsupported("video/model", "ram, vram64 and vgamem are for qxl, not for %s", m.Type)
+	case m.Resolution != nil && (m.Type == "cirrus" || m.Type == "ramfb"):
+		return unsupported("video/model/resolution", "%s does not let its resolution be chosen; use vga, virtio, qxl or bochs", m.Type)
+	case m.Type != "virtio" && m.Type != "qxl" && def(m.Heads, "1") != "1":
+		return unsupported("video/model", "%s has one head, not %s; use virtio or qxl", m.Type, m.Heads)
+	}
+	m.RAM, m.VRAM, m.VGAMem = def(m.RAM, d.RAM), def(m.VRAM, d.VRAM), def(m.VGAMem, d.VGAMem)
+	m.Heads, m.Primary = def(m.Heads, "1"), ""
+	if primary {
+		m.Primary = "yes"
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package guest
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 
 	"taproom/internal/guest/firmware"
@@ -25,6 +26,8 @@ type HostFacts struct {
 	Firmware func() firmware.List
 	// NVRAMDir is where files with variables of firmware go that a document gives no place.
 	NVRAMDir string
+	// Devices and Chardevs are what the emulator has, by QEMU's names, sorted; nil: nobody asked it, and all are taken to be there.
+	Devices, Chardevs []string
 	// NewMAC and NewUUID replace the random ones in tests.
 	NewMAC  func() string
 	NewUUID func() spec.UUID
@@ -88,4 +91,12 @@ func (f HostFacts) firmware() firmware.List {
 		return firmware.List{}
 	}
 	return f.Firmware()
+}
+
+func (f HostFacts) hasDevice(name string) bool {
+	return f.Devices == nil || slices.Contains(f.Devices, name)
+}
+
+func (f HostFacts) hasChardev(name string) bool {
+	return f.Chardevs == nil || slices.Contains(f.Chardevs, name)
 }

@@ -24,7 +24,7 @@ func (c *completer) forget() error {
 			n.Source.PortID, n.Source.Bridge = "", ""
 		}
 	}
-	for _, v := range slices.Concat(pointers(c.dev.Serials), pointers(c.dev.Consoles), pointers(c.dev.Channels)) {
+	for _, v := range slices.Concat(pointers(c.dev.Serials), pointers(c.dev.Parallels), pointers(c.dev.Consoles), pointers(c.dev.Channels)) {
 		v.TTY = ""
 		if v.Type == "pty" {
 			v.Source = nil // the kernel numbers terminals

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -27,7 +26,8 @@ func withoutSecrets(d *spec.Domain) {
 		return
 	}
 	for i := range d.Devices.Graphics {
-		d.Devices.Graphics[i].Passwd, d.Devices.Graphics[i].PasswdValidTo = "", ""
+		g := &d.Devices.Graphics[i]
+		g.Passwd, g.PasswdValidTo, g.Connected = "", "", ""
 	}
 }
 
@@ -55,7 +55,7 @@ func Live(d *spec.Domain, rt Runtime, f LiveFacts, secure bool) *spec.Domain {
 	liveNICs(out.Devices, rt, f)
 	liveChardevs(out.Devices, rt, f)
 	for i := range out.Devices.Graphics {
-		liveGraphics(&out.Devices.Graphics[i], rt)
+		liveGraphics(&out.Devices.Graphics[i], rt, i)
 	}
 	for i := range out.Devices.Panics { // has no alias in libvirt's documents either
 		if a := &out.Devices.Panics[i].Alias; !userAlias(*a) {
@@ -125,7 +125,7 @@ func liveNICs(v *spec.Devices, rt Runtime, f LiveFacts) {
 }
 
 func liveChardevs(v *spec.Devices, rt Runtime, f LiveFacts) {
-	for _, c := range slices.Concat(pointers(v.Serials), pointers(v.Consoles), pointers(v.Channels)) {
+	for _, c := range slices.Concat(pointers(v.Serials), pointers(v.Parallels), pointers(v.Consoles), pointers(v.Channels)) {
 		if c.Type == "pty" && c.Alias != nil {
 			if tty := f.PTYs["char"+c.Alias.Name]; tty != "" {
 				c.Source = &spec.ChardevSource{Path: tty}
@@ -144,16 +144,28 @@ func liveChardevs(v *spec.Devices, rt Runtime, f LiveFacts) {
 	}
 }
 
-func liveGraphics(g *spec.Graphics, rt Runtime) {
-	if len(g.Listens) == 0 || g.Listens[0].Type != "address" {
+func liveGraphics(g *spec.Graphics, rt Runtime, i int) {
+	if len(g.Listens) == 0 {
 		return
 	}
-	if g.AutoPort == "yes" && rt.VNCPort > 0 {
-		g.Port = strconv.Itoa(rt.VNCPort)
+	l, d := &g.Listens[0], rt.display(i)
+	switch l.Type {
+	case "socket":
+		l.Socket = DisplaySocket(rt.Dir, g.Type)
+		if g.Type == "vnc" {
+			g.Socket = l.Socket
+		}
+		return
+	case "address", "network":
+	default:
+		return
 	}
-	if g.WebSocket == "-1" && rt.VNCWebSocket > 0 {
-		g.WebSocket = fmt.Sprint(rt.VNCWebSocket)
+	if g.AutoPort == "yes" && d.Port > 0 {
+		g.Port = strconv.Itoa(d.Port)
 	}
-	g.Listen = vncListen(g)
-	g.Listens[0].Address = g.Listen
+	if g.WebSocket == "-1" && d.WebSocket > 0 {
+		g.WebSocket = strconv.Itoa(d.WebSocket)
+	}
+	g.Listen = displayAddress(g, d)
+	l.Address = g.Listen
 }

@@ -23,7 +23,7 @@ func TestLiveShowsAliasesTerminalsAndPorts(t *testing.T) {
 		}
 		before := string(d.Format())
 		rt := testRuntime(d)
-		rt.VNCPort = 5900
+		rt.Displays[0].Port = 5900
 		rt.NICs[1].Tap = ""
 		live := Live(d, rt, LiveFacts{
 			ID: 1, Label: "+0:+0",

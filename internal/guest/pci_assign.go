@@ -60,7 +60,7 @@ func (c *completer) assign(trial bool) (*topology, error) {
 		t.buses = append(t.buses, newBus(model))
 	}
 	devices := c.pciDevices()
-	if len(c.dev.Videos) > 0 && c.dev.Videos[0].Model.Type != "none" {
+	if len(c.dev.Videos) > 0 && videoOnPCI(&c.dev.Videos[0]) {
 		devices = append(devices, pciDevice{who: "video 0", addr: &c.dev.Videos[0].Address, needs: c.videoPlug()})
 	}
 	for _, dev := range devices {
@@ -145,8 +145,8 @@ func (c *completer) multifunction(t *topology) {
 
 func (c *completer) allPCI() []pciDevice {
 	out := c.pciDevices()
-	for i := range c.dev.Videos[:min(1, len(c.dev.Videos))] {
-		out = append(out, pciDevice{who: "video 0", addr: &c.dev.Videos[i].Address, needs: c.videoPlug()})
+	if len(c.dev.Videos) > 0 && videoOnPCI(&c.dev.Videos[0]) {
+		out = append(out, pciDevice{who: "video 0", addr: &c.dev.Videos[0].Address, needs: c.videoPlug()})
 	}
 	return out
 }

@@ -1,5 +1,7 @@
 package guest
 
+import "taproom/internal/spec"
+
 // chipset reserves what is soldered on, and puts the devices that are part of the chipset where they belong.
 func (c *completer) chipset(t *topology, devices []pciDevice, put func(pciDevice, place)) error {
 	for _, r := range c.soldered() {
@@ -47,6 +49,12 @@ func (c *completer) soldered() []part {
 		{at: place{0, 0x1f, 2}, who: "controller sata 0", must: true},
 		{at: place{0, 0x1f, 3}, reserved: "the ICH9's SMBus"},
 	}
+	for i := range c.dev.Sounds {
+		if c.dev.Sounds[i].Model == "ich9" { // the first one is where the ICH9 has its own
+			parts = append(parts, part{at: place{0, 0x1b, 0}, who: soundName(i)})
+			break
+		}
+	}
 	for i := range c.dev.Controllers {
 		if k := &c.dev.Controllers[i]; k.Type == "pci" && k.Model == "dmi-to-pci-bridge" {
 			return append(parts, part{at: place{0, 0x1e, 0}, who: controllerName(k)})
@@ -84,6 +92,9 @@ func fix(t *topology, dev pciDevice, at place, must bool, put func(pciDevice, pl
 	put(dev, at)
 	return nil
 }
+
+// videoOnPCI reports whether a card is on PCI: none is nowhere, and ramfb lives in the guest's memory.
+func videoOnPCI(v *spec.Video) bool { return v.Model.Type != "none" && v.Model.Type != "ramfb" }
 
 // videoPlug is what the primary card needs when its usual place is taken.
 func (c *completer) videoPlug() plug {

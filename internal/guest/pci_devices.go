@@ -46,6 +46,11 @@ func (c *completer) pciDevices() []pciDevice {
 		d, _ := nicDriver(n.Model.Type)
 		add(nicName(n, i), &n.Address, d.plug)
 	}
+	for i := range c.dev.Sounds {
+		if needs := soundPlug(c.dev.Sounds[i].Model); needs != 0 {
+			add(soundName(i), &c.dev.Sounds[i].Address, needs)
+		}
+	}
 	for i := range c.dev.Controllers {
 		k := &c.dev.Controllers[i]
 		if needs := controllerPlug(k); needs != 0 {
@@ -80,12 +85,22 @@ func (c *completer) smallPCIDevices(add func(string, **spec.Address, plug)) {
 	}
 	for i := range c.dev.Videos {
 		if i > 0 {
-			add(fmt.Sprintf("video %d", i), &c.dev.Videos[i].Address, plugPCIe|hot)
+			add(fmt.Sprintf("video %d", i), &c.dev.Videos[i].Address, map[bool]plug{true: plugPCI | hot, false: plugPCIe | hot}[c.dev.Videos[i].Model.Type == "qxl"])
 		}
 	}
 	for i := range c.dev.Inputs {
 		if n := &c.dev.Inputs[i]; n.Bus == "virtio" {
 			add(fmt.Sprintf("input %s %d", n.Type, i), &n.Address, plugPCIe|hot)
+		}
+	}
+	for i := range c.dev.Serials {
+		if s := &c.dev.Serials[i]; s.Target.Type == "pci-serial" {
+			add(fmt.Sprintf("serial %d", i), &s.Address, plugPCI|hot)
+		}
+	}
+	for i := range c.dev.Panics {
+		if p := &c.dev.Panics[i]; p.Model == "pvpanic" {
+			add("panic", &p.Address, plugPCI|plugPCIe)
 		}
 	}
 }

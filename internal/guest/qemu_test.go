@@ -46,7 +46,9 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 			for i := range rt.NICs {
 				rt.NICs[i] = NICRuntime{Tap: "tap" + string(rune('a'+i%26)) + string(rune('a'+i/26))}
 			}
-			rt.VNCPort, rt.VNCWebSocket = 5900, 5800
+			for i := range rt.Displays {
+				rt.Displays[i] = DisplayRuntime{Port: 5900 + i, WebSocket: 5800, Address: "127.0.0.1"}
+			}
 			c, err := Compile(d, rt)
 			if err != nil {
 				t.Fatal(err)
@@ -90,6 +92,11 @@ func open(t *testing.T, ns *hosttest.NS, needs []Need) map[string]*os.File {
 			f, err = os.OpenFile(n.Path, map[Access]int{ReadOnly: os.O_RDONLY, ReadWrite: os.O_RDWR}[n.Access], 0)
 		case WriteOnly, Append:
 			f, err = os.OpenFile(n.Path, os.O_WRONLY|os.O_CREATE, 0o600)
+		case Folder:
+			if err := os.MkdirAll(n.Path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		case Listen, Dial:
 			f = socket(t, n)
 		case TapQueue:

@@ -20,8 +20,8 @@ type Runtime struct {
 	QMP string
 	// NICs has one entry per interface of the document, in order.
 	NICs []NICRuntime
-	// VNCPort is the display's port, and VNCWebSocket that of its websocket, where the document leaves them open.
-	VNCPort, VNCWebSocket int
+	// Displays has one entry per graphics element of the document, in order.
+	Displays []DisplayRuntime
 	// Now is the time of the start: clock offset='variable' counts from it.
 	Now time.Time
 	// HostSysinfo is the host's own SMBIOS, for <smbios mode='host'/>; nil where it has none.
@@ -39,6 +39,20 @@ func (rt *Runtime) pageKiB() uint64     { return cmp.Or(rt.PageKiB, 4) }
 
 // HugePageNeed is how many huge pages have to be free on the host.
 type HugePageNeed struct{ PageKiB, Pages uint64 }
+
+// DisplayRuntime is what was prepared for one display: what the document leaves open.
+type DisplayRuntime struct {
+	Port, WebSocket int
+	Address         string // of the network that it listens on
+}
+
+// display is what was prepared for a display.
+func (rt Runtime) display(i int) DisplayRuntime {
+	if i < len(rt.Displays) {
+		return rt.Displays[i]
+	}
+	return DisplayRuntime{}
+}
 
 // NICRuntime is what was prepared for one NIC. A NIC of type user needs nothing.
 type NICRuntime struct {
@@ -60,6 +74,7 @@ const (
 	Dial                    // a connected unix socket
 	TapQueue                // a queue of the tap named by Path
 	VHostNet                // /dev/vhost-net
+	Folder                  // a directory that belongs to the guest's user: QEMU makes sockets in it
 )
 
 // Need is a file that has to be there for QEMU to start.
@@ -148,5 +163,5 @@ type Startup struct {
 	BalloonPath   string   // QOM path of the balloon whose statistics are polled
 	BalloonPeriod int      // in seconds; 0: not polled
 	BalloonBytes  uint64   // currentMemory, where it is less than memory; 0: leave it
-	VNCPassword   string   // for set_password, empty when there is none
+	Passwords     []DisplayPassword
 }

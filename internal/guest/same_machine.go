@@ -46,9 +46,12 @@ func SameMachine(saved, wanted *spec.Domain) error {
 
 // neutral is a guest's command line on no host in particular.
 func neutral(d *spec.Domain) (*qemu.Config, error) {
-	rt := Runtime{Accel: "tcg", Dir: "/run", QMP: "qmp", NICs: make([]NICRuntime, len(d.Devices.Interfaces)), VNCPort: 5900, VNCWebSocket: 5700, Now: time.Unix(0, 0)}
+	rt := Runtime{Accel: "tcg", Dir: "/run", QMP: "qmp", NICs: make([]NICRuntime, len(d.Devices.Interfaces)), Now: time.Unix(0, 0)}
 	if d.Type == "kvm" {
 		rt.Accel = "kvm"
+	}
+	for range d.Devices.Graphics {
+		rt.Displays = append(rt.Displays, DisplayRuntime{Port: 5900, WebSocket: 5700, Address: "127.0.0.1"})
 	}
 	for i := range rt.NICs {
 		rt.NICs[i].Tap = fmt.Sprintf("tap%d", i)

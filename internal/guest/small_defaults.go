@@ -43,8 +43,11 @@ func (c *completer) smallDevices() error {
 	for i := range c.dev.Panics {
 		p := &c.dev.Panics[i]
 		p.Model = def(p.Model, "isa")
-		if p.Model != "isa" || !c.fam.isaDebug {
-			return unsupported("panic", "model=%q is not implemented on machine %s; use isa on pc or q35", p.Model, c.d.OS.Type.Machine)
+		switch {
+		case p.Model != "isa" && p.Model != "pvpanic" || !c.fam.isaDebug:
+			return unsupported("panic", "model=%q is not implemented on machine %s; use isa or pvpanic on pc or q35", p.Model, c.d.OS.Type.Machine)
+		case p.Model == "pvpanic" && !c.host.hasDevice("pvpanic-pci"):
+			return unsupported("panic", "emulator %s has no pvpanic-pci; use model='isa'", c.dev.Emulator)
 		}
 	}
 	return nil

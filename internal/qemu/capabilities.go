@@ -18,6 +18,7 @@ type Capabilities struct {
 	CPUs     map[string][]CPU `json:"cpus"` // by accelerator; those that were asked
 	Devices  []string         `json:"devices"`
 	Objects  []string         `json:"objects"`
+	Chardevs []string         `json:"chardevs"` // types of character devices, with those of modules: "chardev-spicevmc"
 	Commands []string         `json:"commands"` // of the monitor
 }
 
@@ -82,7 +83,7 @@ func has(sorted []string, name string) bool {
 
 // sort gives every list its order: QEMU's own follows a hash table.
 func (c *Capabilities) sort() {
-	for _, l := range [][]string{c.Accels, c.Devices, c.Objects, c.Commands} {
+	for _, l := range [][]string{c.Accels, c.Devices, c.Objects, c.Chardevs, c.Commands} {
 		slices.Sort(l)
 	}
 	slices.SortFunc(c.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })

@@ -34,10 +34,11 @@ type Config struct {
 	NoSandbox bool     // for a binary that was built without seccomp (Capabilities.Sandbox) and nothing else
 
 	// What QEMU opens by name beyond its own libraries and firmware. Landlock denies everything else.
-	ReadOnly  []string
-	ReadWrite []string
-	BindTCP   []uint16 // ports that QEMU listens on itself (VNC)
-	AnyTCP    bool     // user-mode networking: no limit to TCP ports
+	ReadOnly   []string
+	ReadWrite  []string
+	BindTCP    []uint16 // ports that QEMU listens on itself (VNC)
+	ConnectTCP []uint16 // ports that QEMU connects to itself
+	AnyTCP     bool     // user-mode networking: no limit to TCP ports
 }
 
 // Flag is one option of QEMU's old form, such as {"-rtc", Option{Props: …}}.

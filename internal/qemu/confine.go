@@ -47,6 +47,7 @@ func ruleset(c *Config, exists func(string) bool) *host.Landlock {
 		ReadOnly:      some(exists, "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/random"),
 		ReadWrite:     some(exists, "/dev/null", "/dev/ptmx", "/dev/pts"),
 		BindTCP:       c.BindTCP,
+		ConnectTCP:    c.ConnectTCP,
 		AnyTCP:        c.AnyTCP,
 		ScopeAbstract: true,
 		ScopeSignals:  true,

@@ -147,7 +147,7 @@ func query(ctx context.Context, c *qmp.Client, accel string, caps *Capabilities)
 	type named struct {
 		Name string `json:"name"`
 	}
-	var devices, objects, accels, commands []named
+	var devices, objects, chardevs, accels, commands []named
 	var cpus []CPU
 	var target struct {
 		Arch string `json:"arch"`
@@ -164,6 +164,7 @@ func query(ctx context.Context, c *qmp.Client, accel string, caps *Capabilities)
 		{Name: "query-commands", Reply: &commands},
 		{Name: "qom-list-types", Args: types("device"), Reply: &devices},
 		{Name: "qom-list-types", Args: types("user-creatable"), Reply: &objects},
+		{Name: "qom-list-types", Args: types("chardev"), Reply: &chardevs},
 		{Name: "qom-list-types", Args: types("accel"), Reply: &accels},
 	})
 	if err != nil {
@@ -177,7 +178,7 @@ func query(ctx context.Context, c *qmp.Client, accel string, caps *Capabilities)
 		return out
 	}
 	caps.Arch, caps.CPUs[accel] = target.Arch, cpus
-	caps.Devices, caps.Objects, caps.Commands = list(devices), list(objects), list(commands)
+	caps.Devices, caps.Objects, caps.Chardevs, caps.Commands = list(devices), list(objects), list(chardevs), list(commands)
 	caps.Accels = nil
 	for _, a := range list(accels) {
 		if name, ok := strings.CutSuffix(a, "-accel"); ok && name != "qtest" {

@@ -6,13 +6,19 @@ type Devices struct {
 	Disks       []Disk         `xml:"disk"`
 	Controllers []Controller   `xml:"controller"`
 	Interfaces  []Interface    `xml:"interface"`
+	Smartcards  []Smartcard    `xml:"smartcard"`
 	Serials     []Chardev      `xml:"serial"`
+	Parallels   []Chardev      `xml:"parallel"`
 	Consoles    []Chardev      `xml:"console"`
 	Channels    []Chardev      `xml:"channel"`
 	Inputs      []Input        `xml:"input"`
 	Graphics    []Graphics     `xml:"graphics"`
+	Sounds      []Sound        `xml:"sound"`
 	Audios      []Audio        `xml:"audio"`
 	Videos      []Video        `xml:"video"`
+	RedirDevs   []RedirDev     `xml:"redirdev"`
+	RedirFilter *RedirFilter   `xml:"redirfilter"`
+	Hubs        []Hub          `xml:"hub"`
 	Watchdogs   []Watchdog     `xml:"watchdog"`
 	MemBalloon  *MemBalloon    `xml:"memballoon"`
 	RNGs        []RNG          `xml:"rng"`
@@ -220,43 +226,6 @@ type MTU struct {
 	Extra
 }
 
-// Chardev is a serial port, a console or a channel.
-type Chardev struct {
-	Type     string         `xml:"type,attr"` // pty, unix, file, null
-	TTY      string         `xml:"tty,attr,omitempty"`
-	Source   *ChardevSource `xml:"source"`
-	Protocol *Element       `xml:"protocol"`
-	Log      *Element       `xml:"log"`
-	Target   *ChardevTarget `xml:"target"`
-	Alias    *Alias         `xml:"alias"`
-	Address  *Address       `xml:"address"`
-	Extra
-}
-
-// ChardevSource is the host side: a path, or a socket in bind or connect mode.
-type ChardevSource struct {
-	Mode   string `xml:"mode,attr,omitempty"`
-	Path   string `xml:"path,attr,omitempty"`
-	Append string `xml:"append,attr,omitempty"`
-	Extra
-}
-
-// ChardevTarget is the guest side.
-type ChardevTarget struct {
-	Type  string        `xml:"type,attr,omitempty"` // isa-serial, serial, virtio
-	Name  string        `xml:"name,attr,omitempty"` // of a virtio channel
-	Port  string        `xml:"port,attr,omitempty"`
-	State string        `xml:"state,attr,omitempty"`
-	Model *ChardevModel `xml:"model"`
-	Extra
-}
-
-// ChardevModel is <model name='isa-serial'/>.
-type ChardevModel struct {
-	Name string `xml:"name,attr"`
-	Extra
-}
-
 // Input is a keyboard, mouse or tablet on a bus.
 type Input struct {
 	Type    string   `xml:"type,attr"`
@@ -264,37 +233,6 @@ type Input struct {
 	Model   string   `xml:"model,attr,omitempty"`
 	Alias   *Alias   `xml:"alias"`
 	Address *Address `xml:"address"`
-	Extra
-}
-
-// Graphics is a display server; only vnc so far.
-type Graphics struct {
-	Type          string           `xml:"type,attr"`
-	Port          string           `xml:"port,attr,omitempty"`
-	AutoPort      string           `xml:"autoport,attr,omitempty"`
-	WebSocket     string           `xml:"websocket,attr,omitempty"`
-	Listen        string           `xml:"listen,attr,omitempty"`
-	Keymap        string           `xml:"keymap,attr,omitempty"`
-	SharePolicy   string           `xml:"sharePolicy,attr,omitempty"`
-	Passwd        string           `xml:"passwd,attr,omitempty"` // a secret: only with VIR_DOMAIN_XML_SECURE
-	PasswdValidTo string           `xml:"passwdValidTo,attr,omitempty"`
-	Socket        string           `xml:"socket,attr,omitempty"`
-	Listens       []GraphicsListen `xml:"listen"`
-	Extra
-}
-
-// GraphicsListen is where a display server listens.
-type GraphicsListen struct {
-	Type    string `xml:"type,attr"` // address, socket, none
-	Address string `xml:"address,attr,omitempty"`
-	Socket  string `xml:"socket,attr,omitempty"`
-	Extra
-}
-
-// Audio is <audio id='1' type='none'/>.
-type Audio struct {
-	ID   string `xml:"id,attr"`
-	Type string `xml:"type,attr"`
 	Extra
 }
 
@@ -307,12 +245,24 @@ type Video struct {
 	Extra
 }
 
-// VideoModel is the card: vga, cirrus, virtio, bochs, qxl or none. VRAM is in KiB.
+// VideoModel is the card: vga, cirrus, virtio, bochs, qxl, ramfb or none. RAM, VRAM, VRAM64 and VGAMem are in KiB.
 type VideoModel struct {
-	Type    string `xml:"type,attr"`
-	VRAM    string `xml:"vram,attr,omitempty"`
-	Heads   string `xml:"heads,attr,omitempty"`
-	Primary string `xml:"primary,attr,omitempty"`
+	Type       string      `xml:"type,attr"`
+	RAM        string      `xml:"ram,attr,omitempty"`
+	VRAM       string      `xml:"vram,attr,omitempty"`
+	VRAM64     string      `xml:"vram64,attr,omitempty"`
+	VGAMem     string      `xml:"vgamem,attr,omitempty"`
+	Heads      string      `xml:"heads,attr,omitempty"`
+	Primary    string      `xml:"primary,attr,omitempty"`
+	Accel      *Element    `xml:"acceleration"`
+	Resolution *Resolution `xml:"resolution"`
+	Extra
+}
+
+// Resolution is what a card begins with, in pixels.
+type Resolution struct {
+	X string `xml:"x,attr"`
+	Y string `xml:"y,attr"`
 	Extra
 }
 

@@ -11,6 +11,9 @@ func (d *Devices) checkBoot(bootDev bool) error {
 	for i := range d.Interfaces {
 		boots = append(boots, d.Interfaces[i].Boot)
 	}
+	for i := range d.RedirDevs {
+		boots = append(boots, d.RedirDevs[i].Boot)
+	}
 	seen := make(map[uint64]bool)
 	for _, b := range boots {
 		if b == nil {
@@ -57,13 +60,25 @@ func (d *Devices) aliases() []*Alias {
 	for i := range d.Interfaces {
 		out = append(out, d.Interfaces[i].Alias)
 	}
-	for _, devs := range [][]Chardev{d.Serials, d.Consoles, d.Channels} {
+	for _, devs := range [][]Chardev{d.Serials, d.Parallels, d.Consoles, d.Channels} {
 		for i := range devs {
 			out = append(out, devs[i].Alias)
 		}
 	}
 	for i := range d.Inputs {
 		out = append(out, d.Inputs[i].Alias)
+	}
+	for i := range d.Sounds {
+		out = append(out, d.Sounds[i].Alias)
+	}
+	for i := range d.Smartcards {
+		out = append(out, d.Smartcards[i].Alias)
+	}
+	for i := range d.RedirDevs {
+		out = append(out, d.RedirDevs[i].Alias)
+	}
+	for i := range d.Hubs {
+		out = append(out, d.Hubs[i].Alias)
 	}
 	for i := range d.Videos {
 		out = append(out, d.Videos[i].Alias)

@@ -11,7 +11,8 @@ const maxDevices = 2048
 
 func (d *Devices) count() int {
 	return len(d.Disks) + len(d.Controllers) + len(d.Interfaces) + len(d.Serials) + len(d.Consoles) + len(d.Channels) +
-		len(d.Inputs) + len(d.Graphics) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics) + len(d.Memories)
+		len(d.Inputs) + len(d.Graphics) + len(d.Sounds) +
+		len(d.Smartcards) + len(d.Parallels) + len(d.RedirDevs) + len(d.Hubs) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics) + len(d.Memories)
 }
 
 // validate checks the devices against each other. bootDev says that the document has <boot dev=>.
@@ -201,29 +202,6 @@ func linkName(s string) bool {
 	return s != "" && len(s) <= 15 && s != "." && s != ".." && !strings.ContainsAny(s, "/: \t\r\n\v\f")
 }
 
-func (d *Devices) checkChardevs() error {
-	for kind, devs := range map[string][]Chardev{"serial": d.Serials, "console": d.Consoles, "channel": d.Channels} {
-		for i := range devs {
-			c := &devs[i]
-			if c.Type == "file" && (c.Source == nil || c.Source.Path == "") {
-				return invalid("devices/"+kind+"/source/@path", "it is missing (%s %d)", kind, i+1)
-			}
-			if kind == "channel" && c.Target == nil {
-				return invalid("devices/channel/target", "it is missing (channel %d)", i+1)
-			}
-		}
-	}
-	names := make(map[string]bool)
-	for i := range d.Channels {
-		name := d.Channels[i].Target.Name
-		if name != "" && names[name] {
-			return invalid("devices/channel/target/@name", "%q is used by two channels", name)
-		}
-		names[name] = true
-	}
-	return nil
-}
-
 func (d *Devices) checkSmall() error {
 	for i := range d.Inputs {
 		if d.Inputs[i].Type == "" {
@@ -232,6 +210,11 @@ func (d *Devices) checkSmall() error {
 	}
 	for i := range d.Graphics {
 		if err := d.Graphics[i].check(); err != nil {
+			return err
+		}
+	}
+	for i := range d.Sounds {
+		if err := d.Sounds[i].check(); err != nil {
 			return err
 		}
 	}
@@ -248,23 +231,6 @@ func (d *Devices) checkSmall() error {
 		if d.Watchdogs[i].Model == "" {
 			return invalid("devices/watchdog/@model", "it is missing (watchdog %d)", i+1)
 		}
-	}
-	return nil
-}
-
-func (g *Graphics) check() error {
-	const at = "devices/graphics/"
-	switch {
-	case g.Type == "":
-		return invalid(at+"@type", "it is missing; use vnc")
-	case len(g.Passwd) > 8:
-		return invalid(at+"@passwd", "VNC passwords have at most 8 characters")
-	case g.Listen != "" && len(g.Listens) > 0 && g.Listens[0].Address != "" && g.Listens[0].Address != g.Listen:
-		return invalid(at+"@listen", "%q differs from %q in <listen>", g.Listen, g.Listens[0].Address)
-	case g.Socket != "" && !strings.HasPrefix(g.Socket, "/"):
-		return invalid(at+"@socket", "%q is not an absolute path", g.Socket)
-	case len(g.Listens) > 1:
-		return unsupported(at+"listen", "a display listens at one place")
 	}
 	return nil
 }

@@ -159,15 +159,18 @@ $ domcapabilities --machine pc --virttype qemu
     <graphics supported='yes'>
       <enum name='type'>
         <value>vnc</value>
+        <value>spice</value>
       </enum>
     </graphics>
     <video supported='yes'>
       <enum name='modelType'>
         <value>vga</value>
         <value>cirrus</value>
+        <value>qxl</value>
         <value>virtio</value>
         <value>none</value>
         <value>bochs</value>
+        <value>ramfb</value>
       </enum>
     </video>
     <hostdev supported='no'/>
@@ -184,11 +187,16 @@ $ domcapabilities --machine pc --virttype qemu
     </rng>
     <filesystem supported='no'/>
     <tpm supported='no'/>
-    <redirdev supported='no'/>
+    <redirdev supported='yes'>
+      <enum name='bus'>
+        <value>usb</value>
+      </enum>
+    </redirdev>
     <channel supported='yes'>
       <enum name='type'>
         <value>pty</value>
         <value>unix</value>
+        <value>spicevmc</value>
       </enum>
     </channel>
     <interface supported='yes'>
@@ -197,14 +205,19 @@ $ domcapabilities --machine pc --virttype qemu
     <panic supported='yes'>
       <enum name='model'>
         <value>isa</value>
+        <value>pvpanic</value>
       </enum>
     </panic>
     <console supported='yes'>
       <enum name='type'>
         <value>null</value>
+        <value>vc</value>
         <value>pty</value>
+        <value>dev</value>
         <value>file</value>
+        <value>tcp</value>
         <value>unix</value>
+        <value>spiceport</value>
       </enum>
     </console>
   </devices>

@@ -34,8 +34,15 @@ func TestImagesAreWhole(t *testing.T) {
 	t.Parallel()
 	base := write(t, qcow2.Options{Capacity: 1 << 20})
 	for _, o := range []qcow2.Options{
-		{}, {Capacity: 1}, {Capacity: 512 << 20}, {Capacity: 512<<20 + 1}, {Capacity: 20 << 30, LazyRefcounts: true}, {Capacity: 8 << 40},
-		{Capacity: 1, Preallocate: true}, {Capacity: 512 << 20, Preallocate: true}, {Capacity: 5<<30 + 513, Preallocate: true, LazyRefcounts: true},
+		{},
+		{Capacity: 1},
+		{Capacity: 512 << 20},
+		{Capacity: 512<<20 + 1},
+		{Capacity: 20 << 30, LazyRefcounts: true},
+		{Capacity: 8 << 40},
+		{Capacity: 1, Preallocate: true},
+		{Capacity: 512 << 20, Preallocate: true},
+		{Capacity: 5<<30 + 513, Preallocate: true, LazyRefcounts: true},
 		{Capacity: 1 << 20, Backing: base, BackingFormat: "qcow2"},
 	} {
 		t.Run(fmt.Sprintf("%d %v %v", o.Capacity, o.Preallocate, o.Backing != ""), func(t *testing.T) {
