@@ -69,6 +69,11 @@ func Run(ctx context.Context, o Options) error {
 		return whoHas(ctx, k, own, paths.ControlSocket(), err)
 	}
 	defer lock.Close()
+	if o.Cache == "" { // nobody else's: what a daemon before left half-written
+		if _, err := k.SweepTemp(paths.Cache); err != nil {
+			return err
+		}
+	}
 	ls, err := listen(ctx, k, paths, own, s.gid(own))
 	if err != nil {
 		return err

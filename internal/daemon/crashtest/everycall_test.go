@@ -98,6 +98,11 @@ func (tr trial) run(w *world, o ...daemontest.Option) (calls []string, killed bo
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return nil, false, err
 	}
+	if u := w.User(); u != nil {
+		if err := os.Chown(path, int(u.ID), int(u.ID)); err != nil {
+			return nil, false, err
+		}
+	}
 	err = tr.whole(w, append(o, daemontest.Calls(path))...)
 	if killed = errors.Is(err, errBroken); killed {
 		<-w.Ended()

@@ -56,7 +56,7 @@ func (w *world) links(seen map[string]sight) []string {
 		want = append(want, n.bridge()+" taproom:"+n.uuid.String())
 	}
 	for _, d := range w.active(seen, "domain") {
-		if strings.Contains(d.xml, "<interface") {
+		if strings.Contains(d.xml, "<interface type='network'") {
 			want = append(want, "tap taproom:"+d.uuid.String())
 		}
 	}
@@ -117,6 +117,9 @@ func names(dir string) []string {
 
 // cgroups compares the cgroups and the processes in them with what is active, and looks for processes outside.
 func (w *world) cgroups(seen map[string]sight) []string {
+	if w.User() != nil {
+		return w.userProcesses(seen)
+	}
 	slice, ok := w.Slice()
 	if !ok {
 		return []string{"the daemon serves and has no cgroup"}
