@@ -81,6 +81,7 @@ func (e *Engine) hail(ctx context.Context, d *domain, run *running) (runStatus, 
 	if err := e.learnTerminals(ctx, run); err != nil {
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
+	e.retune(ctx, d, run)
 	return reply.Status, nil
 }
 

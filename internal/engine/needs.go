@@ -11,7 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
+	"taproom/internal/guest/tune"
 	"taproom/internal/host"
 )
 
@@ -36,6 +38,11 @@ func (s *starting) open(ctx context.Context) error {
 	}
 	if err := s.prepareMemory(); err != nil {
 		return err
+	}
+	if tune.Any(s.doc) {
+		if err := s.e.tuned(s.running.rec()).Limit(s.doc); err != nil {
+			return tuneError(s.d, virterr.ConfigUnsupported, err)
+		}
 	}
 	for _, n := range s.compiled.Needs {
 		f, err := s.openNeed(ctx, n)

@@ -14,6 +14,7 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
+	"taproom/internal/guest/tune"
 	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
@@ -344,6 +345,11 @@ func (s *starting) instruct(ctx context.Context) error {
 	}
 	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
 		return err
+	}
+	if tune.Threads(s.doc) {
+		if err := s.e.tune(ctx, run, nil, s.doc); err != nil {
+			return tuneError(s.d, virterr.ConfigUnsupported, err)
+		}
 	}
 	if s.paused {
 		return nil

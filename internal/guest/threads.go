@@ -44,7 +44,29 @@ func (c *completer) threads() error {
 	if err := canonical(&c.d.VCPU.CPUSet, "vcpu"); err != nil {
 		return err
 	}
+	if err := c.memTune(); err != nil {
+		return err
+	}
 	return c.pins(has)
+}
+
+// memTune writes limits in KiB.
+func (c *completer) memTune() error {
+	t := c.d.MemTune
+	if t == nil {
+		return nil
+	}
+	for _, m := range []*spec.Memory{t.Hard, t.Soft, t.SwapHard} {
+		if m == nil {
+			continue
+		}
+		n, err := m.KiB()
+		if err != nil {
+			return invalid("memtune", "%v", err)
+		}
+		m.Unit, m.Value = "KiB", decimal(n)
+	}
+	return nil
 }
 
 func (c *completer) pins(hasThread func(string) bool) error {

@@ -16,6 +16,8 @@ type Domain struct {
 	MaxMemory       *MaxMemory       `xml:"maxMemory"`
 	Memory          *Memory          `xml:"memory"`
 	CurrentMemory   *Memory          `xml:"currentMemory"`
+	BlkIOTune       *BlkIOTune       `xml:"blkiotune"`
+	MemTune         *MemTune         `xml:"memtune"`
 	MemoryBacking   *MemoryBacking   `xml:"memoryBacking"`
 	VCPU            *VCPU            `xml:"vcpu"`
 	IOThreads       string           `xml:"iothreads,omitempty"`

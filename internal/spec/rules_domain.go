@@ -14,9 +14,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"memory/@dumpCore":            just("on", "guest memory cannot be left out of core dumps yet"),
 		"vcpu/@placement":             values("static", "auto"),
 		"vcpus":                       refuse("virtual CPUs cannot be chosen one by one yet"),
-		"blkiotune":                   refuse("disk bandwidth is not limited yet"),
 		"throttlegroups":              refuse("disk bandwidth is not limited yet"),
-		"memtune":                     refuse("memory is not limited yet"),
 		"idmap":                       refuse("user namespaces are for containers"),
 		"bootloader":                  refuse("a host boot loader is for Xen guests"),
 		"bootloader_args":             refuse("a host boot loader is for Xen guests"),
@@ -37,7 +35,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"seclabel/@relabel":  yesNo(),
 		"seclabel/baselabel": refuse("labels are not chosen by documents"),
 	}
-	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), memoryRules(), threadRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
+	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), memoryRules(), threadRules(), limitRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
 	return m
 })
 

@@ -118,7 +118,7 @@ func threadRules() map[string]rule {
 		"cputune/memorytune":               refuse("memory bandwidth is not divided among guests"),
 		"cputune/vcpusched/@vcpus":         cpuSet(),
 		"cputune/iothreadsched/@iothreads": cpuSet(),
-		"cputune/shares":                   number(2, 262144),
+		"cputune/shares":                   number(1, 262144),
 	}
 	for _, who := range []string{"", "global_", "emulator_", "iothread_"} {
 		m["cputune/"+who+"period"] = number(1000, 1000000)
