@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race clean
+.PHONY: run test build check lint race fuzz clients clients-new desktop guest-debian crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -54,6 +54,9 @@ clients-new: setup-test build ## the same with virsh and QEMU of the distributio
 	TAPROOM_BIN=$(CURDIR)/bin TAPROOM_VIRSH=$(NEW)/usr/bin/virsh TAPROOM_QEMU10=$(NEW) \
 	  go test -count=1 -timeout 30m ./internal/daemon/clienttest ./internal/qemu/... ./internal/api/server
 
+desktop: setup-test setup-desktop build ## virt-install and its siblings, and virt-manager on a display of its own; pictures in build/desktop
+	TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 20m ./internal/daemon/desktoptest
+
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME
 	go list ./... | while read -r p; do \
@@ -84,5 +87,5 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-build setup-run setup-test setup-race: setup-%:
+setup-build setup-run setup-test setup-race setup-desktop setup-guest: setup-%:
 	tools/setup.sh $*

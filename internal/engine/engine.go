@@ -121,7 +121,7 @@ func (e *Engine) Close() {
 
 // openPlaces makes the directories and opens what is written in them.
 func (e *Engine) openPlaces(context.Context) (err error) {
-	for _, dir := range []string{e.paths.Guests(), e.paths.Leases(), e.paths.Logs(), e.paths.Cache} {
+	for _, dir := range []string{e.paths.Guests(), e.paths.Leases(), e.paths.Logs(), e.paths.Cache, e.paths.Boot()} {
 		if err := e.k.Mkdir(dir, 0o711); err != nil {
 			return err
 		}

@@ -107,6 +107,11 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 	switch n.Access {
 	case guest.Check:
 		f, err := k.OpenAs(n.Path, s.running.rec().UID, s.running.rec().UID)
+		if errors.Is(err, unix.EACCES) && n.Copy {
+			if lent := s.lend(ctx, n); !errors.Is(lent, unix.EACCES) { // which the daemon may not read either: err says more
+				return nil, lent
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

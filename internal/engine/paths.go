@@ -89,5 +89,8 @@ func (p Paths) Lock() string { return cmp.Or(p.LockFile, filepath.Join(p.Run, "l
 // Helper is the directory of the process that answers DHCP.
 func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }
 
+// Boot is where virt-install puts the kernels that guests are installed with.
+func (p Paths) Boot() string { return filepath.Join(p.LibvirtLib, "boot") }
+
 // GuestNames is where libnss_libvirt looks for the names and addresses of guests, two files for each bridge.
 func (p Paths) GuestNames() string { return filepath.Join(p.LibvirtLib, "dnsmasq") }

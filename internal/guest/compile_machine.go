@@ -154,7 +154,7 @@ func (c *compiler) osBoot() error {
 	for _, f := range []struct{ what, path string }{{"kernel", c.cfg.Kernel}, {"initrd", c.cfg.Initrd}} {
 		if f.path != "" { // the loader reads these with fopen, which knows no fd sets
 			c.cfg.ReadOnly = append(c.cfg.ReadOnly, f.path)
-			c.need(Need{Path: f.path, Access: Check, Device: f.what, File: true})
+			c.need(Need{Path: f.path, Access: Check, Device: f.what, File: true, Copy: true})
 		}
 	}
 	return nil

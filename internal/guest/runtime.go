@@ -87,6 +87,7 @@ type Need struct {
 	Block  bool   // has to be a block device; otherwise an image has to be a regular file
 	Image  bool   // a disk image: neither a directory nor a device unless Block
 	File   bool   // has to be a regular file though it is no image: a kernel
+	Copy   bool   // a copy serves as well, where the guest's user may not read the file itself
 	Format string // of an image, as declared: CheckImage compares it with the content
 	// Backing says that the document declares a backing image. An image that names one is otherwise refused.
 	Backing bool

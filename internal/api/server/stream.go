@@ -76,17 +76,14 @@ func (c *conn) addStream(q *request, s *stream) error {
 	return nil
 }
 
-// handleStream deals with what a client sends on a stream. Data for a stream that has ended is dropped: it may have been
-// under way when the stream ended.
+// handleStream deals with what a client sends on a stream. What is for a stream that has ended is dropped: it was under way
+// when the client was told of the end, and a client takes that for the answer it waits for. It hangs up at a second one.
 func (c *conn) handleStream(h remote.Header, body []byte) error {
 	c.mu.Lock()
 	s := c.streams[h.Serial]
 	c.mu.Unlock()
 	if s == nil || s.header.Program != h.Program || s.header.Procedure != h.Procedure {
-		if h.Status == remote.Continue {
-			return nil
-		}
-		return c.confirm(h) // finish and abort wait for an answer
+		return nil
 	}
 	if h.Status != remote.Continue {
 		if _, err := s.finish(); err != nil && h.Status == remote.OK {

@@ -81,12 +81,12 @@ func TestDisks(t *testing.T) {
 		{"kernel is a folder", func() error { return w.start(booting(at("folder"), "")) }, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/folder: is not a regular file; name one"},
 		{"kernel is a FIFO", func() error { return w.start(booting(at("fifo"), "")) }, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/fifo: is not a regular file; name one"},
 		{"initrd missing", func() error { return w.start(booting(at("raw"), at("gone"))) }, virterr.SystemError, "cannot start domain 'broken': initrd: ROOT/images/gone: no such file or directory; create it, or correct the path in the document"},
-		{"kernel unreadable", func() error {
-			return w.start(booting(at("secret"), ""))
-		}, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/secret: QEMU's user UID may not read it: chmod o+r ROOT/images/secret"},
-		{"kernel unreachable", func() error {
-			return w.start(booting(at("private/deep/vmlinuz"), ""))
-		}, virterr.SystemError, "cannot start domain 'broken': kernel: ROOT/images/private/deep/vmlinuz: QEMU's user UID may not enter ROOT/images/private: chmod o+x ROOT/images/private, or put the file elsewhere"},
+		{"firmware's file unreadable", func() error {
+			return w.start(fwcfg(at("secret")))
+		}, virterr.SystemError, "cannot start domain 'broken': fw_cfg opt/x: ROOT/images/secret: QEMU's user UID may not read it: chmod o+r ROOT/images/secret"},
+		{"firmware's file unreachable", func() error {
+			return w.start(fwcfg(at("private/deep/vmlinuz")))
+		}, virterr.SystemError, "cannot start domain 'broken': fw_cfg opt/x: ROOT/images/private/deep/vmlinuz: QEMU's user UID may not enter ROOT/images/private: chmod o+x ROOT/images/private, or put the file elsewhere"},
 	}...)
 }
 
@@ -155,4 +155,10 @@ func booting(kernel, initrd string) string {
 	}
 	return fmt.Sprintf(`<domain type='qemu'><name>broken</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
   <os><type arch='x86_64' machine='pc'>hvm</type><kernel>%s</kernel>%s</os></domain>`, kernel, initrd)
+}
+
+// fwcfg is a guest whose QEMU reads a file by its name.
+func fwcfg(file string) string {
+	return fmt.Sprintf(`<domain type='qemu'><name>broken</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os><sysinfo type='fwcfg'><entry name='opt/x' file='%s'/></sysinfo></domain>`, file)
 }
