@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"taproom/internal/host"
 	"taproom/internal/qemu/launch"
 	"taproom/internal/qemu/qmp"
+	"taproom/internal/qemu/spawn"
 )
 
 // BenchmarkBareQEMU is the floor: exec to QEMU's greeting, with the options of a guest and nothing of ours in between.
@@ -18,7 +20,7 @@ func BenchmarkBareQEMU(b *testing.B) {
 		b.Run(e.name, func(b *testing.B) {
 			c := e.minimal()
 			c.QMP = "qmp"
-			argv, _, err := c.Args(firstFD)
+			argv, _, err := c.Args(spawn.FirstFD)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -82,28 +84,20 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkLaunch is taproom-launch alone: from fork to the end of a program that does nothing.
 func BenchmarkLaunch(b *testing.B) {
 	path := launcher(b)
-	doc, err := launch.Spec{
-		Path: "/bin/true", Args: []string{"true"}, UID: testUID, GID: testUID, StatusFD: 4,
+	spec := launch.Spec{
+		Path: "/bin/true", Args: []string{"true"}, UID: testUID, GID: testUID,
 		Landlock: ruleset(&Config{Binary: "/bin/true"}, func(p string) bool { _, err := os.Stat(p); return err == nil }),
-	}.Encode()
-	if err != nil {
-		b.Fatal(err)
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer null.Close()
+	k := kernel()
 	for b.Loop() {
-		f, err := memoryFile(doc)
+		child, status, err := spawn.Start(k, spawn.Command{Launcher: path, Spec: spec})
 		if err != nil {
 			b.Fatal(err)
 		}
-		c := exec.Command(path, "3")
-		c.ExtraFiles = []*os.File{f, null}
-		if out, err := c.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
+		_, err = spawn.Report(b.Context(), status)
+		exit, werr := child.Wait(b.Context())
+		if err := errors.Join(err, werr, status.Close(), child.Close()); err != nil || exit.Code != 0 {
+			b.Fatal(exit, err)
 		}
-		f.Close()
 	}
 }

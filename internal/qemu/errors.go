@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"taproom/internal/qemu/spawn"
 )
 
 // What can go wrong with a start. Each arrives in a *StartError, together with the errno where there is one.
@@ -57,7 +59,7 @@ func (e *StartError) Error() string {
 // cause is the cause without the path of the binary, which stands before it.
 func (e *StartError) cause() error {
 	var path *fs.PathError
-	var launch *launchError
+	var launch *spawn.Failed
 	var errno syscall.Errno
 	switch {
 	case !errors.Is(e.Reason, ErrBinary):

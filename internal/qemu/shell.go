@@ -3,13 +3,15 @@ package qemu
 import (
 	"fmt"
 	"strings"
+
+	"taproom/internal/qemu/spawn"
 )
 
 // Shell renders the command for people. A shell cannot make the descriptors that QEMU inherits (listening sockets, tap
 // queues, files opened before privileges are dropped), so they are listed as comments above a command that names their
 // numbers. about says what a file is; a name it does not know stands for itself.
 func (c *Config) Shell(about map[string]string) (string, error) {
-	argv, files, err := c.Args(firstFD)
+	argv, files, err := c.Args(spawn.FirstFD)
 	if err != nil {
 		return "", err
 	}
@@ -19,7 +21,7 @@ func (c *Config) Shell(about map[string]string) (string, error) {
 		if s := about[name]; s != "" {
 			what += ": " + s
 		}
-		fmt.Fprintf(&b, "# descriptor %d: %s\n", firstFD+i, strings.ReplaceAll(what, "\n", " "))
+		fmt.Fprintf(&b, "# descriptor %d: %s\n", spawn.FirstFD+i, strings.ReplaceAll(what, "\n", " "))
 	}
 	for _, e := range c.Env {
 		b.WriteString(quoteAssignment(e) + " ")

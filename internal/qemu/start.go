@@ -2,13 +2,11 @@ package qemu
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +14,8 @@ import (
 	"taproom/internal/host"
 	"taproom/internal/qemu/launch"
 	"taproom/internal/qemu/qmp"
+	"taproom/internal/qemu/spawn"
 )
-
-// firstFD is the first descriptor that QEMU inherits beside the standard three.
-const firstFD = 3
 
 // StartSpec is a QEMU that should run.
 type StartSpec struct {
@@ -114,7 +110,7 @@ func (st *starting) prepare(ctx context.Context) error {
 	c := *st.spec.Config
 	c.QMP = "qmp"
 	var err error
-	if st.argv, st.names, err = c.Args(firstFD); err != nil {
+	if st.argv, st.names, err = c.Args(spawn.FirstFD); err != nil {
 		return err
 	}
 	if st.files["qmp"], err = st.k.ListenUnix(st.spec.QMPPath, 0o600); err != nil {
@@ -136,13 +132,12 @@ func (st *starting) prepare(ctx context.Context) error {
 		}
 		st.made = append(st.made, st.spec.PIDFile)
 	}
-	st.files["status"], st.files["status write"], err = os.Pipe()
-	return err
+	return nil
 }
 
-// fork starts taproom-launch with QEMU's descriptors first and its own behind them.
+// fork starts taproom-launch with QEMU's descriptors.
 func (st *starting) fork() (*host.Process, error) {
-	files := make([]*os.File, 0, len(st.names)+3)
+	files := make([]*os.File, 0, len(st.names))
 	for _, name := range st.names {
 		f := st.spec.Files[name]
 		if name == "qmp" {
@@ -153,43 +148,27 @@ func (st *starting) fork() (*host.Process, error) {
 		}
 		files = append(files, f)
 	}
-	next := firstFD + len(files)
-	spec, err := st.launchSpec(next+1, len(files))
+	spec, err := st.launchSpec()
 	if err != nil {
 		return nil, fmt.Errorf("start guest %q: %w", st.spec.Config.Name, err)
 	}
-	files = append(files, nil, st.files["status write"])
-	if f := st.files["pid"]; f != nil {
-		spec.PIDFile = next + 2
-		files = append(files, f)
-	}
-	doc, err := spec.Encode()
-	if err != nil {
-		return nil, err
-	}
-	if st.files["spec"], err = memoryFile(doc); err != nil {
-		return nil, fmt.Errorf("pass on what to start: %w", err)
-	}
-	files[len(st.names)] = st.files["spec"]
-	child, err := st.k.Start(host.ProcessSpec{
-		Path: st.spec.Launcher, Args: []string{filepath.Base(st.spec.Launcher), itoa(next)},
-		Env:    []string{"GOGC=off"}, // lives for a millisecond
-		Stdout: st.files["log"], Stderr: st.files["log"], Files: files, Cgroup: st.spec.Cgroup, NetNS: true,
+	child, status, err := spawn.Start(st.k, spawn.Command{
+		Launcher: st.spec.Launcher, Spec: spec, Files: files, PIDFile: st.files["pid"], Log: st.files["log"], Cgroup: st.spec.Cgroup,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start guest %q: %w", st.spec.Config.Name, err)
 	}
+	st.files["status"] = status
 	return child, nil
 }
 
-func (st *starting) launchSpec(status, keep int) (launch.Spec, error) {
+func (st *starting) launchSpec() (launch.Spec, error) {
 	s := st.spec
 	l := launch.Spec{
 		Path: s.Config.Binary, Args: append([]string{s.Config.Binary}, st.argv...),
 		Env: append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, s.Config.Env...),
 		UID: s.UID, GID: s.GID, Umask: 0o077, Limits: s.limits(), OOMScore: s.OOMScore,
 		DieWithParent: s.DieWithParent, Parent: os.Getpid(), NoHugePages: s.NoHugePages,
-		Keep: keep, StatusFD: status,
 	}
 	if !s.NoLandlock {
 		l.Landlock = ruleset(s.Config, func(path string) bool { _, err := os.Stat(path); return err == nil })
@@ -203,17 +182,6 @@ func (st *starting) launchSpec(status, keep int) (launch.Spec, error) {
 	return l, nil
 }
 
-// memoryFile returns an anonymous file with content, positioned at its start. Unlike a pipe it takes any length.
-func memoryFile(content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("taproom-launch", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), "launch spec")
-	_, err = f.WriteAt(content, 0)
-	return f, err
-}
-
 // handOver lets go of the child's ends and reads what taproom-launch reports. Its end closes with exec.
 func (st *starting) handOver(ctx context.Context) error {
 	status := st.files["status"]
@@ -223,36 +191,9 @@ func (st *starting) handOver(ctx context.Context) error {
 			delete(st.files, name)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = status.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	const most = 64 << 10
-	for d := json.NewDecoder(io.LimitReader(status, most)); ; {
-		err := d.Decode(&st.report)
-		switch {
-		case errors.Is(err, io.EOF) && st.report.Stage != "":
-			return &launchError{st.report}
-		case errors.Is(err, io.EOF):
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return fmt.Errorf("read taproom-launch's report: %w", err)
-		}
-	}
-}
-
-// launchError is a failure that taproom-launch reported.
-type launchError struct{ launch.Report }
-
-// Error implements error.
-func (e *launchError) Error() string { return e.Failure }
-
-// Unwrap returns the errno, if any.
-func (e *launchError) Unwrap() error {
-	if e.Errno == 0 {
-		return nil
-	}
-	return unix.Errno(e.Errno)
+	var err error
+	st.report, err = spawn.Report(ctx, status)
+	return err
 }
 
 // endWithin is how long a QEMU that hung up may take to be gone.
@@ -262,7 +203,7 @@ const endWithin = time.Second
 // the kernel's business alone.
 func (st *starting) giveUp(ctx context.Context, p *Process, cause error) error {
 	e := &StartError{Binary: st.spec.Config.Binary, Guest: st.spec.Config.Name, Reason: ErrDied, Err: cause}
-	var failed *launchError
+	var failed *spawn.Failed
 	switch {
 	case errors.As(cause, &failed) && failed.Stage == launch.StageExec:
 		e.Reason, e.Err = ErrBinary, whyNot(st.k, e.Binary, st.spec.UID, st.spec.GID, cause)

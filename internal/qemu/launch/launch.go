@@ -72,7 +72,7 @@ func (s Spec) report(r Report) error {
 
 // become does it all; it returns only with an error.
 func (s Spec) become(r *Report) (stage string, err error) {
-	if s.UID == 0 || s.GID == 0 || slices.Contains(s.Groups, 0) {
+	if !s.Root && (s.UID == 0 || s.GID == 0) || s.Root && s.UID|s.GID != 0 || slices.Contains(s.Groups, 0) {
 		return StageSpec, errors.New("refused to run it as root: it needs a user and a group of its own")
 	}
 	if s.Path == "" || len(s.Args) == 0 || s.Keep < 0 {
@@ -91,8 +91,10 @@ func (s Spec) become(r *Report) (stage string, err error) {
 	if err := s.landlock(r); err != nil { // before the user changes: it names files that user need not reach
 		return StageConfine, err
 	}
-	if err := dropPrivileges(s.UID, s.GID, s.Groups); err != nil {
-		return StageConfine, err
+	if !s.Root {
+		if err := dropPrivileges(s.UID, s.GID, s.Groups); err != nil {
+			return StageConfine, err
+		}
 	}
 	if err := s.tieToParent(); err != nil { // after the user changed: that resets it
 		return StageConfine, err

@@ -16,8 +16,11 @@ type Spec struct {
 	Args []string // argv, with argv[0]
 	Env  []string // the whole environment
 
-	UID, GID uint32   // never 0
+	UID, GID uint32   // never 0, unless Root
 	Groups   []uint32 // supplementary groups, never 0: what opens a device such as /dev/kvm
+	// Root has it keep the user, the groups and the capabilities that the caller has: for a program that shuts itself in
+	// with them, such as virtiofsd. UID and GID are 0 then.
+	Root     bool
 	Umask    int
 	Limits   []Limit
 	OOMScore *int // oom_score_adj; nil leaves it
