@@ -26,6 +26,7 @@ func guestModules() []string {
 		"ext4", "vfat", "isofs", "nls_cp437", "nls_ascii", "nls_utf8", "crc32c_generic", "crc32c_intel",
 		"button", "evdev", "i8042", "atkbd",
 		"pvpanic", "pvpanic_pci", "pvpanic_mmio", "i6300esb", "lpc_ich", "iTCO_wdt",
+		"tpm_crb", "tpm_tis", "virtiofs",
 		"af_packet", "ipv6",
 	}
 }

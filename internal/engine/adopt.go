@@ -57,6 +57,9 @@ func (e *Engine) adopt(ctx context.Context, d *domain, run *running) (runStatus,
 	if *run.rt(), err = e.runtime(d, *run.rec()); err != nil {
 		return statusGone, err
 	}
+	if err := e.adoptCompanions(d, run); err != nil {
+		return statusGone, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerAtOnce)
 	defer cancel()
 	return e.hail(ctx, d, run)

@@ -26,6 +26,8 @@ func (e *Engine) capabilityFacts(ctx context.Context, emulator string) (guest.Ca
 		Host: h, UUID: e.hostUUID(), PageSizes: []uint64{uint64(os.Getpagesize()) >> 10},
 		Models: map[string][]guest.CPUModel{},
 	}
+	_, err = e.k.LookPath("swtpm")
+	f.Companions.SWTPM = err == nil
 	for accel, models := range c.CPUs {
 		for _, m := range models {
 			f.Models[accel] = append(f.Models[accel], guest.CPUModel{Name: m.Name, Usable: m.Usable(), Deprecated: m.Deprecated})

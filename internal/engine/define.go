@@ -215,10 +215,16 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint3
 	if err := e.nvramAtUndefine(d, flags); err != nil {
 		return err
 	}
+	if err := e.dropTPM(d, flags); err != nil {
+		return err
+	}
 	if err := e.definitions.Delete(uuid.String()); err != nil {
-		return virterr.New(virterr.SystemError, "cannot remove the definition of domain '%s': %w", d.label, err)
+		return errors.Join(virterr.New(virterr.SystemError, "cannot remove the definition of domain '%s': %w", d.label, err), e.settleTPM(uuid))
 	}
 	v = d.update(func(v *view) { v.def, v.ref.Persistent, v.ref.Autostart = nil, false, false })
+	if err := e.settleTPM(uuid); err != nil {
+		e.problem.add(e.log, fmt.Sprintf("domain '%s' is undefined, and the state of its TPM is left: %v; the next start of taproomd removes it", d.label, err))
+	}
 	if v.run == nil {
 		e.domains.remove(d)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 
 	"taproom/internal/api/virterr"
 	"taproom/internal/network/state"
+	"taproom/internal/qemu"
 	"taproom/internal/spec"
 )
 
@@ -87,7 +89,7 @@ func (e *Engine) orphanCgroups(ctx context.Context, known map[spec.UUID]bool) (f
 			return nil, err
 		}
 		if len(pids) > 0 {
-			o.pid = pids[0]
+			o.pid = e.qemuAmong(o.uuid, pids)
 			found = append(found, o)
 		}
 	}
@@ -126,6 +128,17 @@ func (e *Engine) orphanFiles(known map[spec.UUID]bool) (found []*orphan, err err
 // pidFile names a guest's QEMU.
 func (e *Engine) pidFile(uuid spec.UUID) string {
 	return places{dir: e.paths.Guest(uuid.String())}.pid()
+}
+
+// qemuAmong is which of a guest's processes is its QEMU: others serve devices of it, and end when it does.
+func (e *Engine) qemuAmong(uuid spec.UUID, pids []int) int {
+	if len(pids) > 1 {
+		r, err := qemu.ReadPIDFile(e.k, places{dir: e.paths.Guest(uuid.String())}.pid())
+		if err == nil && slices.Contains(pids, r.PID) {
+			return r.PID
+		}
+	}
+	return pids[0]
 }
 
 // takeIn keeps what an orphan has, and reports it.

@@ -65,6 +65,9 @@ func (p Paths) Guests() string { return filepath.Join(p.Run, "guests") }
 // Guest is the directory of one running guest.
 func (p Paths) Guest(uuid string) string { return filepath.Join(p.Guests(), uuid) }
 
+// TPMs is where the state of guests' TPMs lies, a directory each.
+func (p Paths) TPMs() string { return filepath.Join(p.Lib, "swtpm") }
+
 // Sysctls is where settings of the machine that were changed are written down, with what they were.
 func (p Paths) Sysctls() string { return filepath.Join(p.Lib, "sysctls") }
 

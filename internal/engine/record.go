@@ -42,7 +42,11 @@ type record struct {
 	Sockets  []string  `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
 	Ports    []port    `json:"ports,omitempty"`
 	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.
-	MemoryDir string            `json:"memory_dir,omitempty"`
+	MemoryDir string `json:"memory_dir,omitempty"`
+	// Companions are the devices that a program beside QEMU serves, each with a pid file in the guest's directory.
+	Companions []string `json:"companions,omitempty"`
+	// ForgetTPM says that the state of its TPM goes with the guest, once there is no definition.
+	ForgetTPM bool              `json:"forget_tpm,omitempty"`
 	PID       int               `json:"pid,omitempty"`
 	PIDStart  uint64            `json:"pid_start,omitempty"`
 	PTYs      map[string]string `json:"ptys,omitempty"`   // by alias

@@ -36,6 +36,7 @@ type running struct {
 	agent      chan struct{}
 	channels   channels
 	consoles   *consoles
+	beside     *companions
 	cancel     context.CancelFunc // ends the goroutine that watches it
 	regained   time.Time          // when its monitor last broke; zero when it never did
 }
@@ -46,7 +47,7 @@ type told struct{ state, reason int32 }
 func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{
 		did: told{rec.State, rec.Reason}, saving: rec.Saving,
-		agent: make(chan struct{}, 1), consoles: &consoles{}, cancel: func() {},
+		agent: make(chan struct{}, 1), consoles: &consoles{}, beside: &companions{}, cancel: func() {},
 	}
 	run.has.Store(&hardware{rec: rec, head: headOf(doc), doc: doc})
 	run.balloonKiB.Store(run.head().MemKiB)
@@ -67,7 +68,7 @@ func (run *running) again() *running {
 	*next.rt() = *run.rt()
 	next.proc, next.did, next.saving = run.proc, run.did, run.saving
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
-	next.agent, next.consoles, next.regained = run.agent, run.consoles, run.regained
+	next.agent, next.consoles, next.beside, next.regained = run.agent, run.consoles, run.beside, run.regained
 	next.balloonKiB.Store(run.balloonKiB.Load())
 	next.rebooting.Store(run.rebooting.Load())
 	return next
@@ -93,6 +94,7 @@ func (run *running) letGo() {
 	run.cancel()
 	run.consoles.closeAll()
 	run.channels.end()
+	run.beside.letGo()
 	if run.proc != nil {
 		_ = run.proc.Close()
 	}

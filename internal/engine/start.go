@@ -154,7 +154,10 @@ func (s *starting) reached() told {
 func (e *Engine) watcher(d *domain, run *running) (watch func()) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	run.cancel = cancel
-	return func() { e.work.Go(func() { e.watch(ctx, d, run) }) }
+	return func() {
+		e.work.Go(func() { e.watch(ctx, d, run) })
+		e.followCompanions(d, run)
+	}
 }
 
 // starting is one start under way.
@@ -184,6 +187,7 @@ func (s *starting) run(ctx context.Context) error {
 		{"plan", s.plan},
 		{"", s.links},
 		{"files", s.open},
+		{"companions", s.startCompanions},
 		{"", s.exec},
 		{"load", s.load},
 		{"settle", s.settle},
@@ -255,6 +259,7 @@ func (s *starting) compile() error {
 	if s.compiled.MemoryDir {
 		r.MemoryDir = e.paths.GuestMemory(r.UUID.String())
 	}
+	s.planCompanions(r)
 	if err := e.saveRecord(s.running); err != nil {
 		return err
 	}

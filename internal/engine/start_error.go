@@ -19,6 +19,7 @@ import (
 	"taproom/internal/network/alloc"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
+	"taproom/internal/qemu/companion"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -40,6 +41,8 @@ func (e *Engine) startError(d *domain, err error) error {
 		return virterr.New(virterr.OperationAborted, "start of domain '%s' was %w", d.label, preempted)
 	case errors.As(err, &known):
 		return err
+	case errors.Is(err, companion.ErrMissing):
+		return cannot(virterr.ConfigUnsupported, err, "")
 	case errors.As(err, &need):
 		return cannot(virterr.SystemError, need, "")
 	case errors.As(err, &failed) && errors.Is(failed.Reason, qemu.ErrBinary):

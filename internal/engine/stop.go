@@ -76,6 +76,7 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 	if err := e.quit(ctx, run); err != nil {
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
+	run.beside.settle()
 	run.letGo()
 	err := e.clearAway(ctx, d, run.record())
 	v := d.update(func(v *view) {
@@ -114,6 +115,9 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	}
 	for _, path := range rec.Sockets {
 		keep(e.k.RemoveSocket(path))
+	}
+	if len(errs) == 0 {
+		keep(e.forgetTPM(rec))
 	}
 	if len(errs) == 0 {
 		keep(e.records.Delete(rec.UUID.String()))

@@ -76,6 +76,9 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	for i := range v.Sounds {
 		set(&v.Sounds[i].Alias, "sound"+strconv.Itoa(i))
 	}
+	for i := range v.TPMs {
+		set(&v.TPMs[i].Alias, "tpm"+strconv.Itoa(i))
+	}
 	for i := range v.Videos {
 		set(&v.Videos[i].Alias, "video"+strconv.Itoa(i))
 	}

@@ -20,6 +20,8 @@ type CapFacts struct {
 	Cells     []Cell
 	// Models are the processors that QEMU has, by accelerator: tcg, kvm.
 	Models map[string][]CPUModel
+	// Companions are the programs to run beside QEMU that are installed.
+	Companions Companions
 	// Labels are the QEMU user's label by domain type, where it is fixed.
 	Labels map[string]string
 }
@@ -160,7 +162,7 @@ func DomainCapabilities(f CapFacts, arch, machine, virtType string) (*spec.Domai
 		OS:            firmwareOf(f.Host, fam, arch, m.Name),
 		CPU:           spec.DomainCapsCPU{Modes: cpuModes(f, virtType)},
 		MemoryBacking: spec.Device(true, spec.Enum("sourceType", "file", "anonymous", "memfd")),
-		Devices:       devicesOf(f.Host, fam),
+		Devices:       devicesOf(f.Host, fam, f.Companions),
 		Features:      featuresOf(fam, virtType),
 	}
 	if m.MaxCPUs > 0 {

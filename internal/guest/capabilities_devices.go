@@ -3,7 +3,7 @@ package guest
 import "taproom/internal/spec"
 
 // devicesOf lists what a document may choose on a machine of the family.
-func devicesOf(h HostFacts, fam family) spec.DomainCapsDevices {
+func devicesOf(h HostFacts, fam family, installed Companions) spec.DomainCapsDevices {
 	virtio := []string{"virtio", "virtio-transitional", "virtio-non-transitional"}
 	if !fam.pci() {
 		virtio = virtio[:1]
@@ -17,7 +17,7 @@ func devicesOf(h HostFacts, fam family) spec.DomainCapsDevices {
 		Hostdev:    spec.Device(false),
 		RNG:        spec.Device(true, spec.Enum("model", virtio...), spec.Enum("backendModel", "random", "builtin")),
 		Filesystem: spec.Device(false),
-		TPM:        spec.Device(false),
+		TPM:        tpmOf(fam, installed),
 		Redirdev:   spec.Device(o.redirection, spec.Enum("bus", "usb")),
 		Channel:    spec.Device(true, spec.Enum("type", o.channels...)),
 		Interface:  spec.Device(true, spec.Enum("backendType")),

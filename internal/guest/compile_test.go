@@ -71,6 +71,9 @@ func describe(c *Compiled) string {
 		}
 		b.WriteString(strings.Join(words, " ") + "\n")
 	}
+	for _, p := range c.Companions {
+		b.WriteString(p.Device + ": a companion as " + p.File + "\n")
+	}
 	for _, s := range c.Taints {
 		b.WriteString("taint: " + s + "\n")
 	}

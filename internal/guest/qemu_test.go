@@ -54,7 +54,11 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			ns := hosttest.NewNS(t) // its loopback keeps VNC ports apart
-			run(t, ns, binary, c, open(t, ns, c.Needs))
+			opened := open(t, ns, c.Needs)
+			for _, p := range c.Companions {
+				opened[p.File] = companion(t, p)
+			}
+			run(t, ns, binary, c, opened)
 		})
 	}
 }
@@ -99,6 +103,9 @@ func open(t *testing.T, ns *hosttest.NS, needs []Need) map[string]*os.File {
 			continue
 		case Listen, Dial:
 			f = socket(t, n)
+			if n.Path == "/run/tpm.sock" {
+				f = swtpm(t, "1.2")
+			}
 		case TapQueue:
 			if taps[n.Path] == nil {
 				ns.Do(func() {

@@ -147,6 +147,8 @@ func (e *NeedError) Unwrap() error { return e.Err }
 type Compiled struct {
 	Config *qemu.Config
 	Needs  []Need
+	// Companions are the programs that serve devices and run beside QEMU.
+	Companions []Companion
 	// Taints are libvirt's names for what makes a guest unusual: custom-argv, host-cpu.
 	Taints []string
 	// Startup is what has to be done over QMP before the guest runs for the first time.

@@ -168,7 +168,7 @@ func (st *starting) launchSpec() (launch.Spec, error) {
 		Path: s.Config.Binary, Args: append([]string{s.Config.Binary}, st.argv...),
 		Env: append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, s.Config.Env...),
 		UID: s.UID, GID: s.GID, Umask: 0o077, Limits: s.limits(), OOMScore: s.OOMScore,
-		DieWithParent: s.DieWithParent, Parent: os.Getpid(), NoHugePages: s.NoHugePages,
+		DieWithParent: s.DieWithParent, NoHugePages: s.NoHugePages,
 	}
 	if !s.NoLandlock {
 		l.Landlock = ruleset(s.Config, func(path string) bool { _, err := os.Stat(path); return err == nil })

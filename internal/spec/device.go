@@ -56,6 +56,7 @@ func (d *Devices) Append(other *Devices) {
 	d.Consoles = append(d.Consoles, other.Consoles...)
 	d.Channels = append(d.Channels, other.Channels...)
 	d.Inputs = append(d.Inputs, other.Inputs...)
+	d.TPMs = append(d.TPMs, other.TPMs...)
 	d.Graphics = append(d.Graphics, other.Graphics...)
 	d.Audios = append(d.Audios, other.Audios...)
 	d.Videos = append(d.Videos, other.Videos...)

@@ -12,6 +12,7 @@ type Devices struct {
 	Consoles    []Chardev      `xml:"console"`
 	Channels    []Chardev      `xml:"channel"`
 	Inputs      []Input        `xml:"input"`
+	TPMs        []TPM          `xml:"tpm"`
 	Graphics    []Graphics     `xml:"graphics"`
 	Sounds      []Sound        `xml:"sound"`
 	Audios      []Audio        `xml:"audio"`

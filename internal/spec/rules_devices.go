@@ -9,7 +9,6 @@ func deviceRules() map[string]rule {
 		"devices/lease":      refuse("there is no lock manager"),
 		"devices/filesystem": refuse("host folders are not shared with guests yet"),
 		"devices/hostdev":    refuse("host devices are not passed through yet"),
-		"devices/tpm":        refuse("TPMs are not implemented yet"),
 		"devices/shmem":      refuse("shared memory is not implemented yet"),
 		"devices/nvram":      refuse("it is for ppc64 guests"),
 		"devices/iommu":      refuse("guest IOMMUs are not implemented yet"),
@@ -45,7 +44,7 @@ func deviceRules() map[string]rule {
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
 	}
-	addRules(m, controllerRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), usbRules())
+	addRules(m, controllerRules(), tpmRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), usbRules())
 	return m
 }
 

@@ -104,7 +104,6 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><graphics type='sdl'/></devices></domain>", "devices/graphics/@type", true},
 		{"<domain><devices><channel type='dbus'/></devices></domain>", "devices/channel/@type", true},
 		{"<domain><devices><hostdev mode='subsystem'/></devices></domain>", "devices/hostdev", true},
-		{"<domain><devices><tpm/></devices></domain>", "devices/tpm", true},
 		{"<domain><devices><disk><iotune/></disk></devices></domain>", "devices/disk/iotune", true},
 		{"<domain><devices><rng><address type='ccw'/></rng></devices></domain>", "devices/rng/address/@type", true},
 		{"<domain><devices><rng><address slot='0x20'/></rng></devices></domain>", "devices/rng/address/@slot", false},

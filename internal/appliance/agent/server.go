@@ -61,6 +61,7 @@ func newServer(a *Agent) *server {
 		wire.OpBlockRead:  with(func(_ context.Context, t wire.BlockTest) (any, error) { return hostDisks().read(t) }),
 		wire.OpGreet:      with(func(_ context.Context, g wire.Greet) (any, error) { return struct{}{}, greet(g) }),
 		wire.OpSystem:     plain(func() any { return system() }),
+		wire.OpShare:      with(func(_ context.Context, s wire.Share) (any, error) { return share(s) }),
 		wire.OpPowerOff:   last(func() { a.power.off("asked by the host") }),
 		wire.OpReboot:     last(func() { a.power.restart("asked by the host") }),
 		wire.OpCrash: last(func() {

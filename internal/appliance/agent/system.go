@@ -22,7 +22,7 @@ func system() wire.System {
 	s := wire.System{
 		CPUs: runtime.NumCPU(), CommandLine: readText("/proc/cmdline"), UnixNano: time.Now().UnixNano(),
 		Vendor: readText("/sys/class/dmi/id/sys_vendor"), Product: readText("/sys/class/dmi/id/product_name"),
-		UUID: readText("/sys/class/dmi/id/product_uuid"),
+		UUID: readText("/sys/class/dmi/id/product_uuid"), TPM: readText("/sys/class/tpm/tpm0/tpm_version_major"),
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {

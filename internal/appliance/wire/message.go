@@ -21,6 +21,7 @@ const (
 	OpBlockRead  Op = "block-read"
 	OpGreet      Op = "greet"
 	OpSystem     Op = "system"
+	OpShare      Op = "share"
 	OpPowerOff   Op = "poweroff"
 	OpReboot     Op = "reboot"
 	OpCrash      Op = "crash"
@@ -188,6 +189,7 @@ type System struct {
 	Vendor      string `json:"vendor,omitempty"`
 	Product     string `json:"product,omitempty"`
 	UUID        string `json:"uuid,omitempty"`
+	TPM         string `json:"tpm,omitempty"` // major version of the first TPM: "2"
 	UnixNano    int64  `json:"unix_nano"`
 	Entropy     string `json:"entropy"` // 16 bytes from the kernel: two guests never show the same
 }

@@ -32,13 +32,13 @@ type clients struct {
 }
 
 // serve starts a daemon and a folder for its clients' documents, which guests' QEMU may walk through.
-func serve(t *testing.T) *clients {
+func serve(t *testing.T, o ...daemontest.Option) *clients {
 	t.Helper()
 	c := &clients{t: t, daemon: daemontest.Prepare(t)}
 	if dir := os.Getenv(envQEMU); dir != "" {
 		c.settings(fmt.Sprintf("emulator = %q\n", emulatorIn(dir)))
 	}
-	if err := c.daemon.Start(); err != nil {
+	if err := c.daemon.Start(o...); err != nil {
 		t.Fatal(err)
 	}
 	c.work = filepath.Join(c.daemon.Root, "work")

@@ -25,10 +25,11 @@ const FirstFD = 3
 // Command is a program that taproom-launch becomes.
 type Command struct {
 	Launcher string      // path of taproom-launch
-	Spec     launch.Spec // Keep, StatusFD and PIDFile are set here
+	Spec     launch.Spec // Parent, Keep, StatusFD and PIDFile are set here
 	Files    []*os.File  // what the program inherits, from FirstFD on
 	PIDFile  *os.File    // where its number and start time go; nil for none
 	Log      *os.File    // its stdout and stderr
+	Dir      string      // working directory; "" is /
 	Cgroup   string      // directory of the cgroup v2 that it is born in; "" stays in the caller's
 }
 
@@ -50,7 +51,7 @@ func Start(k *host.Kernel, c Command) (child *host.Process, status *os.File, err
 func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
 	next := FirstFD + len(c.Files) // the program's descriptors come first, and taproom-launch's own behind them
 	s := c.Spec
-	s.Keep, s.StatusFD, s.PIDFile = len(c.Files), next+1, 0
+	s.Parent, s.Keep, s.StatusFD, s.PIDFile = os.Getpid(), len(c.Files), next+1, 0
 	files := append(append([]*os.File{}, c.Files...), nil, end)
 	if c.PIDFile != nil {
 		s.PIDFile = next + 2
@@ -69,7 +70,7 @@ func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
 	return k.Start(host.ProcessSpec{
 		Path: c.Launcher, Args: []string{filepath.Base(c.Launcher), strconv.Itoa(next)},
 		Env:    []string{"GOGC=off"}, // lives for a millisecond
-		Stdout: c.Log, Stderr: c.Log, Files: files, Cgroup: c.Cgroup, NetNS: true,
+		Stdout: c.Log, Stderr: c.Log, Files: files, Dir: c.Dir, Cgroup: c.Cgroup, NetNS: true,
 	})
 }
 

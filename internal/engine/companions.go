@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"taproom/internal/guest"
+	"taproom/internal/qemu"
+	"taproom/internal/qemu/companion"
+	"taproom/internal/spec"
+)
+
+// companions are the programs that run beside one guest's QEMU and serve its devices.
+type companions struct {
+	list   []*companion.Process
+	follow sync.Once
+}
+
+// planCompanions writes down what will run beside QEMU.
+func (s *starting) planCompanions(r *record) {
+	r.Companions = nil
+	for _, c := range s.compiled.Companions {
+		r.Companions = append(r.Companions, c.Device)
+	}
+	t := emulatedTPM(s.doc)
+	r.ForgetTPM = t != nil && !spec.IsYes(t.Backend.PersistentState)
+}
+
+// startCompanions starts what has to run before QEMU does. Their sockets' other ends are among QEMU's files.
+func (s *starting) startCompanions(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.e.cfg.ReadyWithin)
+	defer cancel()
+	for _, c := range s.compiled.Companions {
+		program, err := s.program(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Device, err)
+		}
+		p, conn, err := companion.Start(ctx, s.e.k, s.companionSpec(c, program))
+		if err != nil {
+			return err
+		}
+		s.files[c.File] = conn
+		s.running.beside.list = append(s.running.beside.list, p)
+	}
+	return nil
+}
+
+// program is what serves a device, made ready to be started.
+func (s *starting) program(ctx context.Context, c guest.Companion) (companion.Program, error) {
+	return s.swtpm(ctx, c)
+}
+
+func (s *starting) companionSpec(c guest.Companion, p companion.Program) companion.Spec {
+	return companion.Spec{
+		Program: p, Device: c.Device, RunDir: s.e.places(s.d).dir, Launcher: s.e.cfg.Launch, Cgroup: s.running.rec().Cgroup,
+		LogPath: filepath.Join(s.e.paths.Logs(), s.d.label+"-"+c.Device+"-"+p.Name+logSuffix),
+	}
+}
+
+// installed finds a program, or says which package has it.
+func (e *Engine) installed(name, inPackage string) (string, error) {
+	path, err := e.k.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%s %w; install the package %s", name, companion.ErrMissing, inPackage)
+	}
+	return path, nil
+}
+
+// adoptCompanions takes hold of what an earlier daemon started for a guest.
+func (e *Engine) adoptCompanions(d *domain, run *running) error {
+	for _, device := range run.rec().Companions {
+		p, err := companion.Adopt(e.ctx, e.k, e.places(d).dir, device)
+		if err != nil {
+			return err
+		}
+		run.beside.list = append(run.beside.list, p)
+	}
+	return nil
+}
+
+// followCompanions watches a guest's companions until they, the guest or the daemon end.
+func (e *Engine) followCompanions(d *domain, run *running) {
+	run.beside.follow.Do(func() {
+		for _, p := range run.beside.list {
+			e.work.Go(func() { e.followCompanion(d, run.proc, p) })
+		}
+	})
+}
+
+// followCompanion reports a companion that ended while its guest goes on: the device that it served is dead.
+func (e *Engine) followCompanion(d *domain, proc *qemu.Process, p *companion.Process) {
+	select {
+	case <-p.Exited():
+	case <-p.Closed():
+		return
+	}
+	select { // they end when QEMU hangs up, and that may be a moment before QEMU is gone
+	case <-proc.Exited():
+		return
+	case <-p.Closed():
+		return
+	case <-time.After(endWithin):
+	}
+	what := fmt.Sprintf("domain '%s': the program that serves its device %s %s; the guest goes on without that device, until it is stopped and started again", d.label, p.Device, p.How())
+	e.problem.add(e.log, what)
+	<-p.Closed()
+	e.problem.solved(what)
+}
+
+// settle gives companions a moment to end by themselves, now that QEMU hung up: what they have in hand gets written.
+func (c *companions) settle() {
+	enough := time.After(endWithin)
+	for _, p := range c.list {
+		select {
+		case <-p.Exited():
+		case <-enough:
+			return
+		}
+	}
+}
+
+// letGo ends what the daemon has of them; they go on.
+func (c *companions) letGo() {
+	for _, p := range c.list {
+		_ = p.Close()
+	}
+}

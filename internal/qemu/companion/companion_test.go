@@ -1,0 +1,152 @@
+package companion
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/launch"
+)
+
+// asLauncher makes the test binary play taproom-launch: it is started with one argument, the number of a descriptor.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && !strings.HasPrefix(os.Args[1], "-") {
+		fmt.Fprintln(os.Stderr, launch.Main(os.Args[1:]))
+		os.Exit(1)
+	}
+	hosttest.Main(m)
+}
+
+const uid = 61236
+
+// shell is a companion that runs a script; the socket that it serves is its descriptor 3.
+func shell(t *testing.T, script string) Spec {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return Spec{
+		Program: Program{Name: "sh", Args: []string{"/bin/sh", "-c", script}, UID: uid, GID: uid},
+		Device:  "dev0", RunDir: dir, Launcher: self, LogPath: filepath.Join(dir, "log"),
+	}
+}
+
+// listens is a program that reads one connection's first line and says it.
+const listens = `exec python3 -c "
+import socket
+c, _ = socket.socket(fileno=3).accept()
+print(c.makefile().readline(), end='', flush=True)
+c.makefile('w').write('hello')
+"`
+
+func TestACompanionServesTheSocketThatItWasGiven(t *testing.T) {
+	t.Parallel()
+	k, s := host.New(host.Options{}), shell(t, listens)
+	p, conn, err := Start(t.Context(), k, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.WriteString("from QEMU\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bufio.NewReader(conn).ReadString(0); got != "hello" {
+		t.Errorf("it answered %q, %v", got, err)
+	}
+	<-p.Exited()
+	if p.How() != "exit status 0" {
+		t.Errorf("it %s", p.How())
+	}
+	if log, err := os.ReadFile(s.LogPath); err != nil || string(log) != "from QEMU\n" {
+		t.Errorf("it said %q, %v", log, err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A companion that dies must not leave QEMU waiting for an answer.
+func TestTheConnectionBreaksWithTheCompanion(t *testing.T) {
+	t.Parallel()
+	p, conn, err := Start(t.Context(), host.New(host.Options{}), shell(t, "exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is open")
+	}
+	if p.How() != "exit status 3" {
+		t.Errorf("it %s", p.How())
+	}
+	if err := errors.Join(conn.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnotherDaemonAdoptsACompanionAndNoticesItsEnd(t *testing.T) {
+	t.Parallel()
+	k, s := host.New(host.Options{}), shell(t, "exec sleep 1000")
+	first, conn, err := Start(t.Context(), k, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	second, err := Adopt(t.Context(), k, s.RunDir, s.Device)
+	if err != nil || second.PID != first.PID {
+		t.Fatalf("adopted %+v, %v; want process %d", second, err, first.PID)
+	}
+	select {
+	case <-second.Exited():
+		t.Error("it is taken to have ended")
+	default:
+	}
+	if err := unix.Kill(first.PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-second.Exited()
+	<-first.Exited()
+	third, err := Adopt(t.Context(), k, s.RunDir, s.Device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-third.Exited()
+	for _, p := range []*Process{first, second, third} {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		<-p.Closed()
+	}
+}
+
+func TestWhatCannotBeExecutedIsReported(t *testing.T) {
+	t.Parallel()
+	s := shell(t, "")
+	s.Program.Args[0] = "/none"
+	_, _, err := Start(t.Context(), host.New(host.Options{}), s)
+	if err == nil || !strings.HasPrefix(err.Error(), "start sh for dev0: ") || !strings.Contains(err.Error(), "/none") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAProgramThatIsRunHasToEndWell(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	if err := Run(t.Context(), k, shell(t, "pwd; id -u")); err != nil {
+		t.Error(err)
+	}
+	s := shell(t, "exit 4")
+	if err := Run(t.Context(), k, s); err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), s.LogPath) {
+		t.Errorf("got %v", err)
+	}
+}
