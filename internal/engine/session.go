@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,7 +59,9 @@ func (e *Engine) openHome(context.Context) error {
 	entries, err := e.k.ReadDir(filepath.Dir(e.paths.Run))
 	for _, entry := range entries {
 		if name := entry.Name(); strings.HasPrefix(name, formerRuns) && name != own {
-			err = errors.Join(err, e.k.RemoveAll(filepath.Join(filepath.Dir(e.paths.Run), name)))
+			if err := e.k.RemoveAll(filepath.Join(filepath.Dir(e.paths.Run), name)); err != nil {
+				e.log.Warn("the run directory of an earlier boot stays", "error", err)
+			}
 		}
 	}
 	return err
