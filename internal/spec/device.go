@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"reflect"
 )
 
 // ParseDevice reads one device element, such as <disk> or <interface>.
@@ -41,28 +42,18 @@ func oneElement(doc []byte) ([]byte, error) {
 	return []byte(s.src[start:]), nil
 }
 
-// Append adds the devices of other behind those that are there. An emulator and a memory balloon replace.
+// Append adds the devices of other, of whatever kind, behind those that are there. Of what there can be one of (an emulator,
+// a memory balloon), other's replaces.
 func (d *Devices) Append(other *Devices) {
-	if other.Emulator != "" {
-		d.Emulator = other.Emulator
+	to, from := reflect.ValueOf(d).Elem(), reflect.ValueOf(other).Elem()
+	for i := range to.NumField() {
+		f := from.Field(i)
+		switch {
+		case f.Kind() == reflect.Slice:
+			to.Field(i).Set(reflect.AppendSlice(to.Field(i), f))
+		case f.Kind() != reflect.Struct && !f.IsZero():
+			to.Field(i).Set(f)
+		}
 	}
-	if other.MemBalloon != nil {
-		d.MemBalloon = other.MemBalloon
-	}
-	d.Disks = append(d.Disks, other.Disks...)
-	d.Controllers = append(d.Controllers, other.Controllers...)
-	d.Interfaces = append(d.Interfaces, other.Interfaces...)
-	d.Serials = append(d.Serials, other.Serials...)
-	d.Consoles = append(d.Consoles, other.Consoles...)
-	d.Channels = append(d.Channels, other.Channels...)
-	d.Inputs = append(d.Inputs, other.Inputs...)
-	d.TPMs = append(d.TPMs, other.TPMs...)
-	d.Graphics = append(d.Graphics, other.Graphics...)
-	d.Audios = append(d.Audios, other.Audios...)
-	d.Videos = append(d.Videos, other.Videos...)
-	d.Watchdogs = append(d.Watchdogs, other.Watchdogs...)
-	d.RNGs = append(d.RNGs, other.RNGs...)
-	d.Panics = append(d.Panics, other.Panics...)
-	d.Memories = append(d.Memories, other.Memories...)
 	d.Elements = append(d.Elements, other.Elements...)
 }
