@@ -11,13 +11,52 @@ import (
 // userAlias reports whether an alias is the document's own. Others are of an earlier run.
 func userAlias(a *spec.Alias) bool { return a != nil && strings.HasPrefix(a.Name, "ua-") }
 
-// setAliases names every device as libvirt does. Only the names of a document that begin with ua- stay.
+// Name names every device of a completed document that has no name yet, as libvirt does. A document of a running guest
+// has names: there they stay as they are, and a device that was plugged in gets one that is free.
+func Name(d *spec.Domain) error {
+	fam, err := familyOf(d.OS.Type.Machine)
+	if err == nil {
+		setAliases(d, fam)
+	}
+	return err
+}
+
 func setAliases(d *spec.Domain, fam family) {
+	taken := map[string]bool{}
+	for _, v := range d.Devices.List() {
+		taken[v.Alias()] = true
+	}
+	shared := map[**spec.Alias]bool{} // companions have one name, and so have a serial port and the console that mirrors it
+	for i := range d.Devices.Controllers {
+		shared[&d.Devices.Controllers[i].Alias] = true
+	}
 	eachAlias(d, func(a **spec.Alias, name string) {
-		if !userAlias(*a) {
-			*a = &spec.Alias{Name: name}
+		if *a != nil {
+			return
 		}
+		if c := d.Devices.Consoles; len(c) > 0 && a == &c[0].Alias && name == "serial0" {
+			if s := d.Devices.Serials[0].Alias; !userAlias(s) {
+				name = s.Name
+			}
+			shared[a] = true
+		}
+		if !shared[a] && taken[name] {
+			name = free(name, taken)
+			taken[name] = true
+		}
+		*a = &spec.Alias{Name: name}
 	}, fam)
+}
+
+// free is a name like it that nobody has: rng1 where there is an rng0.
+func free(name string, taken map[string]bool) string {
+	stem := strings.TrimRight(name, "0123456789")
+	n, err := strconv.Atoi(name[len(stem):])
+	for err == nil && taken[name] {
+		n++
+		name = stem + strconv.Itoa(n)
+	}
+	return name
 }
 
 // dropAliases removes what an earlier run left.

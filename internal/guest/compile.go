@@ -21,8 +21,9 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	setAliases(d, fam)
 	c := &compiler{d: d, dev: d.Devices, rt: rt, fam: fam, out: &Compiled{Config: &qemu.Config{}}, boot: map[string]int{}}
 	c.cfg = c.out.Config
+	c.out.Pins = Pins{FDSets: map[string]int{}, Boot: rt.Pins.Boot, VCPUs: rt.Pins.VCPUs, Added: rt.Pins.Added}
 	steps := []func() error{
-		c.machine, c.firmware, c.processor, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
+		c.machine, c.firmware, c.processor, c.addedVCPUs, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
 		c.controllers, c.hubs, c.ccidReaders, c.disks, c.interfaces, c.smartcards, c.serials, c.parallels, c.channels, c.consoles,
 		c.inputs, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.redirections, c.watchdogs, c.balloon, c.rngs, c.panics,
 		c.passthrough,
@@ -37,14 +38,13 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 
 // compiler carries one Compile.
 type compiler struct {
-	d      *spec.Domain
-	dev    *spec.Devices
-	rt     Runtime
-	fam    family
-	out    *Compiled
-	cfg    *qemu.Config
-	boot   map[string]int // bootindex by alias
-	fdsets int
+	d    *spec.Domain
+	dev  *spec.Devices
+	rt   Runtime
+	fam  family
+	out  *Compiled
+	cfg  *qemu.Config
+	boot map[string]int // bootindex by alias
 }
 
 func (c *compiler) kvm() bool { return c.rt.Accel == "kvm" }
@@ -59,8 +59,7 @@ func (c *compiler) flag(name string, v qemu.Option) {
 
 // fdset makes a set and returns the path by which QEMU opens it.
 func (c *compiler) fdset(needs ...Need) string {
-	c.fdsets++
-	set := qemu.FDSet{ID: c.fdsets}
+	set := qemu.FDSet{ID: c.fdsetNumber(needs[0])}
 	for _, n := range needs {
 		n.Name = "fdset" + strconv.Itoa(set.ID)
 		if n.Access == ReadOnly {
@@ -74,6 +73,26 @@ func (c *compiler) fdset(needs ...Need) string {
 	}
 	c.cfg.FDSets = append(c.cfg.FDSets, set)
 	return set.Path()
+}
+
+// fdsetNumber is the number that the run has for what is needed, or one that neither this run nor this configuration has
+// for anything: QEMU keeps a set for as long as a device has it open.
+func (c *compiler) fdsetNumber(n Need) int {
+	what := n.Device + ": " + n.Path
+	for c.out.Pins.FDSets[what] != 0 { // twice in one document
+		what += "+"
+	}
+	id := c.rt.Pins.FDSets[what]
+	if id == 0 {
+		for _, pins := range []map[string]int{c.rt.Pins.FDSets, c.out.Pins.FDSets} {
+			for _, used := range pins {
+				id = max(id, used)
+			}
+		}
+		id++
+	}
+	c.out.Pins.FDSets[what] = id
+	return id
 }
 
 // device appends a device with its place.

@@ -122,9 +122,8 @@ func (c *compiler) topology() error {
 	if err != nil {
 		return invalid("vcpu", "%q is no number", c.d.VCPU.Value)
 	}
-	o := qemu.Option{Head: c.d.VCPU.Value}
-	if c.d.VCPU.Current != "" {
-		o.Head = c.d.VCPU.Current
+	o := qemu.Option{Head: c.online(total)}
+	if o.Head != c.d.VCPU.Value || c.d.VCPU.Current != "" {
 		o.Props = o.Props.With("maxcpus", total)
 	}
 	t := c.d.CPU.Topology

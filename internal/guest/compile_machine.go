@@ -177,6 +177,13 @@ func (c *compiler) bootIndexes() error {
 	for i := range c.dev.RedirDevs {
 		take(c.dev.RedirDevs[i].Alias.Name, c.dev.RedirDevs[i].Boot)
 	}
+	if c.rt.Pins.VCPUs > 0 { // it runs: what <os> says was about its devices at the start
+		for alias, n := range c.rt.Pins.Boot {
+			c.boot[alias] = n
+		}
+		return nil
+	}
+	c.out.Pins.Boot = map[string]int{}
 	for i, b := range c.d.OS.Boot {
 		alias, err := c.firstOf(b.Dev)
 		if err != nil {
@@ -184,6 +191,7 @@ func (c *compiler) bootIndexes() error {
 		}
 		if _, taken := c.boot[alias]; alias != "" && !taken {
 			c.boot[alias] = i + 1
+			c.out.Pins.Boot[alias] = i + 1
 		}
 	}
 	return nil

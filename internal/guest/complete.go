@@ -8,10 +8,21 @@ import (
 // addresses clash or whose devices have nowhere to go. The order of its steps is the order in which libvirt appends
 // implicit devices: it shows in dumpxml and decides the addresses.
 func Complete(d *spec.Domain, f HostFacts) error {
-	if d.Devices == nil {
-		d.Devices = &spec.Devices{}
+	c := completer{d: d, host: f}
+	return c.complete()
+}
+
+// CompleteRunning is Complete for the document of a running guest that a device was added to: names of devices stay.
+func CompleteRunning(d *spec.Domain, f HostFacts) error {
+	c := completer{d: d, host: f, running: true}
+	return c.complete()
+}
+
+func (c *completer) complete() error {
+	if c.d.Devices == nil {
+		c.d.Devices = &spec.Devices{}
 	}
-	c := completer{d: d, dev: d.Devices, host: f}
+	c.dev = c.d.Devices
 	steps := []func() error{
 		c.forget, c.identity, c.genID, c.enlightenments, c.machine, c.firmware, c.memory, c.cpu, c.boot, c.clock, c.lifecycle,
 		c.diskOrder, c.controllerOrder,
@@ -35,4 +46,6 @@ type completer struct {
 	dev  *spec.Devices
 	host HostFacts
 	fam  family
+
+	running bool
 }

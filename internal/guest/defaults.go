@@ -57,7 +57,9 @@ func (c *completer) machine() error {
 		return err
 	}
 	t.Machine, c.fam = m.Name, fam
-	dropAliases(c.d, fam)
+	if !c.running {
+		dropAliases(c.d, fam)
+	}
 	return c.vcpus(m)
 }
 

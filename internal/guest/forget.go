@@ -6,6 +6,12 @@ import (
 	"taproom/internal/spec"
 )
 
+// Forget drops from a document what belongs to a run and not to what the document says of its devices.
+func Forget(d *spec.Domain) error {
+	c := completer{d: d, dev: d.Devices}
+	return c.forget()
+}
+
 // forget drops what belongs to a run and not to a definition. Users edit the document of a running guest and define
 // the result.
 func (c *completer) forget() error {

@@ -33,6 +33,14 @@ func withoutSecrets(d *spec.Domain) {
 
 // Inactive is the completed document as dumpxml shows it for the next start. The document itself is not changed.
 func Inactive(d *spec.Domain, secure bool) *spec.Domain {
+	out := shown(d, secure)
+	if fam, err := familyOf(out.OS.Type.Machine); err == nil && out.Devices != nil {
+		dropAliases(out, fam)
+	}
+	return out
+}
+
+func shown(d *spec.Domain, secure bool) *spec.Domain {
 	out := d.Clone()
 	if !secure {
 		withoutSecrets(out)
@@ -43,7 +51,7 @@ func Inactive(d *spec.Domain, secure bool) *spec.Domain {
 // Live is the document of a running guest: with aliases, host-side names, terminals and ports. d is the completed
 // document it was started from; it is not changed.
 func Live(d *spec.Domain, rt Runtime, f LiveFacts, secure bool) *spec.Domain {
-	out := Inactive(d, secure)
+	out := shown(d, secure)
 	if out.Devices == nil {
 		return out
 	}

@@ -22,6 +22,8 @@ type Runtime struct {
 	NICs []NICRuntime
 	// Displays has one entry per graphics element of the document, in order.
 	Displays []DisplayRuntime
+	// Pins are those of the configuration that the guest was started with, or last changed to; none at a start.
+	Pins Pins
 	// Now is the time of the start: clock offset='variable' counts from it.
 	Now time.Time
 	// HostSysinfo is the host's own SMBIOS, for <smbios mode='host'/>; nil where it has none.
@@ -158,6 +160,8 @@ type Compiled struct {
 	LockMemory bool
 	HugePages  []HugePageNeed
 	MemoryDir  bool
+
+	Pins Pins // for the next Compile of the same run
 }
 
 // Startup is what QEMU's command line cannot say.

@@ -1,0 +1,47 @@
+package guest
+
+import (
+	"cmp"
+	"strconv"
+
+	"taproom/internal/spec"
+)
+
+// online is how many virtual CPUs QEMU is started with, and notes it for the rest of the run.
+func (c *compiler) online(total int) string {
+	if c.out.Pins.VCPUs == 0 {
+		c.out.Pins.VCPUs = total
+		if n, err := number(c.d.VCPU.Current); err == nil && n > 0 {
+			c.out.Pins.VCPUs = n
+		}
+	}
+	return strconv.Itoa(c.out.Pins.VCPUs)
+}
+
+// addedVCPUs are those that were plugged into the running guest. Where one sits follows from its number, as QEMU counts
+// (x86_topo_ids_from_idx); that query-hotpluggable-cpus says the same is tested.
+func (c *compiler) addedVCPUs() error {
+	t := c.d.CPU.Topology
+	if t == nil {
+		t = &spec.Topology{}
+	}
+	var n [3]int // dies, cores, threads
+	for i, s := range []string{t.Dies, t.Cores, t.Threads} {
+		var err error
+		if n[i], err = number(cmp.Or(s, "1")); err != nil || n[i] < 1 {
+			return invalid("cpu/topology", "%q is no number from 1", s)
+		}
+	}
+	for _, i := range c.rt.Pins.Added {
+		core, p := i/n[2], device(c.cfg.CPU.Head+"-x86_64-cpu", VCPUName(i))
+		p = p.With("socket-id", core/n[1]/n[0])
+		if n[0] > 1 {
+			p = p.With("die-id", core/n[1]%n[0])
+		}
+		c.cfg.Devices = append(c.cfg.Devices, p.With("core-id", core%n[1]).With("thread-id", i%n[2]))
+	}
+	return nil
+}
+
+// VCPUName is the name of the device of a virtual CPU that is plugged in.
+func VCPUName(i int) string { return "vcpu" + strconv.Itoa(i) }

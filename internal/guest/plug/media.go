@@ -1,0 +1,74 @@
+package plug
+
+import (
+	"fmt"
+	"slices"
+
+	"taproom/internal/qemu"
+)
+
+// drive is a drive that gets another medium.
+type drive struct {
+	id       string
+	from, to any // the node that is in it; nil for none
+}
+
+// mediaOut finds the drives whose medium changes and empties them.
+func (d *difference) mediaOut() error {
+	_, _, changed := compare(d.from.Blockdevs, d.to.Blockdevs, node)
+	stale := touched(d.from, changed)
+	for _, p := range d.to.Devices {
+		i := slices.IndexFunc(d.from.Devices, func(q qemu.Props) bool { return deviceID(p) == deviceID(q) })
+		if i < 0 {
+			continue
+		}
+		from, to := d.from.Devices[i].Get("drive"), p.Get("drive")
+		if from == to && !stale[fmt.Sprint(from)] {
+			continue
+		}
+		if driver := fmt.Sprint(p.Get("driver")); driver != "ide-cd" && driver != "scsi-cd" && driver != "floppy" {
+			return &FixedError{What: "device " + deviceID(p), Why: "it has no medium that could be changed"}
+		}
+		d.media = append(d.media, drive{deviceID(p), from, to})
+	}
+	for _, m := range d.media {
+		d.add(Eject(m.id, false)...)
+		if m.from == nil { // it is open, and was empty
+			d.steps = d.steps[:len(d.steps)-1]
+		}
+	}
+	return nil
+}
+
+// Eject opens a drive and takes its medium out.
+func Eject(id string, force bool) []Step {
+	open := step("blockdev-open-tray", "id", id, "force", force)
+	open.Opens = id
+	return []Step{open, step("blockdev-remove-medium", "id", id)}
+}
+
+// mediaIn puts the new media in.
+func (d *difference) mediaIn() error {
+	for _, m := range d.media {
+		if m.to != nil {
+			d.add(step("blockdev-insert-medium", "id", m.id, "node-name", m.to), step("blockdev-close-tray", "id", m.id))
+		}
+	}
+	return nil
+}
+
+// touched are the nodes that are among changed or stand on one that is.
+func touched(c *qemu.Config, changed []qemu.Props) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range changed {
+		out[node(p)] = true
+	}
+	for _, p := range c.Blockdevs { // what stands below comes first
+		for _, q := range p {
+			if s, ok := q.Value.(string); ok && q.Key != "node-name" && out[s] {
+				out[node(p)] = true
+			}
+		}
+	}
+	return out
+}
