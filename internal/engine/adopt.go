@@ -84,6 +84,16 @@ func (e *Engine) hail(ctx context.Context, d *domain, run *running) (runStatus, 
 	if err := e.learnTerminals(ctx, run); err != nil {
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
+	if reply.Status == statusPrelaunch && run.rec().Phase == phaseStarting {
+		return reply.Status, nil // it will not be
+	}
+	err := e.settle(ctx, d, run, run.hardware())
+	if run.mon.Err() != nil || ctx.Err() != nil {
+		return statusGone, unanswered(ctx, run.proc, err)
+	}
+	if err != nil {
+		e.problem.add(e.log, fmt.Sprintf("domain '%s': what it has of devices that are gone is not cleared away: %v", d.label, err))
+	}
 	e.retune(ctx, d, run)
 	return reply.Status, nil
 }

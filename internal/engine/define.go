@@ -60,6 +60,11 @@ func notTooLong(xml []byte) error {
 
 // complete checks a document and fills in what it leaves open. What it says does not name the domain.
 func (e *Engine) complete(ctx context.Context, doc *spec.Domain) error {
+	return e.completeAs(ctx, doc, guest.Complete)
+}
+
+// completeAs is complete for a definition (guest.Complete) or for what runs (guest.CompleteRunning).
+func (e *Engine) completeAs(ctx context.Context, doc *spec.Domain, complete func(*spec.Domain, guest.HostFacts) error) error {
 	if err := doc.Validate(); err != nil {
 		return documentError(err)
 	}
@@ -67,7 +72,7 @@ func (e *Engine) complete(ctx context.Context, doc *spec.Domain) error {
 	if err != nil {
 		return err
 	}
-	return documentError(guest.Complete(doc, facts))
+	return documentError(complete(doc, facts))
 }
 
 // acceleratorOf refuses a document that asks for KVM where KVM does not work, with the reason.

@@ -99,39 +99,6 @@ func (e *Engine) SetDomainVCPUs(ctx context.Context, uuid spec.UUID, count uint3
 	})
 }
 
-// AttachDevice implements server.DomainJobs: the device is there at the next start.
-func (e *Engine) AttachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error {
-	d, err := e.domain(uuid)
-	if err != nil {
-		return err
-	}
-	live, _, err := d.affects(flags)
-	if err != nil {
-		return err
-	}
-	if live {
-		return virterr.New(virterr.OperationUnsupported, "devices cannot be plugged into domain '%s' while it runs; use --config", d.label)
-	}
-	return e.edit(ctx, d, "attach a device to", func(doc *spec.Domain) error {
-		devices, err := spec.ParseDevice([]byte(xml))
-		if err != nil {
-			return documentError(err)
-		}
-		doc.Devices.Append(devices)
-		return nil
-	})
-}
-
-// DetachDevice implements server.DomainJobs.
-func (e *Engine) DetachDevice(context.Context, spec.UUID, string, uint32) error {
-	return virterr.Unsupported("virDomainDetachDeviceFlags")
-}
-
-// UpdateDevice implements server.DomainJobs.
-func (e *Engine) UpdateDevice(context.Context, spec.UUID, string, uint32) error {
-	return virterr.Unsupported("virDomainUpdateDeviceFlags")
-}
-
 // affects says what a change is for: with neither flag what runs, or the definition of what does not.
 func (d *domain) affects(flags uint32) (live, config bool, err error) {
 	v := d.view()
@@ -156,19 +123,28 @@ func (e *Engine) edit(ctx context.Context, d *domain, what string, change func(*
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
-	doc, err := e.definitionOf(d)
+	doc, err := e.edited(j.Context(), d, what, change)
 	if err != nil {
 		return err
-	}
-	if err := change(doc); err != nil {
-		return err
-	}
-	if doc, err = spec.ParseDomain(doc.Format()); err == nil {
-		err = e.complete(j.Context(), doc)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot %s domain '%s': %w", what, d.label, err)
 	}
 	_, err = e.redefine(d, doc)
 	return err
+}
+
+// edited is a changed definition, which nobody sees yet. The caller holds the slot.
+func (e *Engine) edited(ctx context.Context, d *domain, what string, change func(*spec.Domain) error) (*spec.Domain, error) {
+	doc, err := e.definitionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := change(doc); err != nil {
+		return nil, err
+	}
+	if doc, err = spec.ParseDomain(doc.Format()); err == nil {
+		err = e.complete(ctx, doc)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot %s domain '%s': %w", what, d.label, err)
+	}
+	return doc, nil
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+	"strconv"
+
 	"taproom/internal/guest"
 	"taproom/internal/spec"
 )
@@ -17,6 +20,69 @@ type hardware struct {
 
 // hardware is what the guest consists of now.
 func (run *running) hardware() *hardware { return run.has.Load() }
+
+// has reports whether there is a device of that name.
+func (h *hardware) has(name string) bool {
+	return slices.Contains(aliases(h.doc), name) || slices.ContainsFunc(h.rec.Pins.Added, func(i int) bool { return guest.VCPUName(i) == name })
+}
+
+// pin keeps what the run has fixed.
+func (h *hardware) pin(p guest.Pins) {
+	p.Added = h.rec.Pins.Added
+	h.rec.Pins = p
+}
+
+// compileHardware compiles what a guest that runs shall consist of, and fills in what follows from its record.
+func (e *Engine) compileHardware(d *domain, h, before *hardware) (*guest.Compiled, error) {
+	var err error
+	if h.rt, err = e.runtime(d, h.rec); err != nil {
+		return nil, err
+	}
+	h.rt.Now = before.rt.Now
+	c, err := e.compileGuest(h.doc, h.rt)
+	if err == nil {
+		h.rec.Pins, h.rt.Pins = c.Pins, c.Pins
+	}
+	return c, err
+}
+
+// without is h without some devices, by their names. Virtual CPUs that were plugged in have names too.
+func (h *hardware) without(names []string) *hardware {
+	next := *h
+	next.doc = h.doc.Clone()
+	for _, v := range slices.Backward(next.doc.Devices.List()) { // what stands behind moves up
+		if !slices.Contains(names, v.Alias()) {
+			continue
+		}
+		if n, ok := v.Value.(*spec.Interface); ok {
+			next.rec = next.rec.withoutNIC(slices.IndexFunc(next.doc.Devices.Interfaces, func(o spec.Interface) bool { return o.Alias == n.Alias }))
+		}
+		next.doc.Devices.Delete(v)
+	}
+	next.rec.Pins.Added = slices.DeleteFunc(slices.Clone(h.rec.Pins.Added), func(i int) bool { return slices.Contains(names, guest.VCPUName(i)) })
+	if n := len(next.rec.Pins.Added); n != len(h.rec.Pins.Added) {
+		next.doc.VCPU.Current = strconv.Itoa(h.rec.Pins.VCPUs + n)
+	}
+	next.head = headOf(next.doc)
+	return &next
+}
+
+// withoutNIC is the record without the port of a NIC, if it has one. NICs are counted.
+func (r record) withoutNIC(i int) record {
+	var ports []port
+	for _, p := range r.Ports {
+		switch {
+		case p.NIC == i:
+			continue
+		case p.NIC > i:
+			p.NIC--
+		}
+		ports = append(ports, p)
+	}
+	r.NICs--
+	r.Ports = ports
+	return r
+}
 
 // nic is the NIC of a port.
 func (h *hardware) nic(p port) *spec.Interface { return &h.doc.Devices.Interfaces[p.NIC] }

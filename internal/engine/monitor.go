@@ -52,25 +52,21 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 			e.publish(server.DomainBalloonChange{Domain: d.view().ref, ActualKiB: data.Actual >> 10})
 		}
 	},
-	"VSERPORT_CHANGE":    (*Engine).onChannel,
-	"RTC_CHANGE":         tell(tellClock),
-	"MEMORY_FAILURE":     tell(tellMemoryFailure),
-	"VNC_CONNECTED":      tell(tellDisplay(displayConnect)),
-	"VNC_INITIALIZED":    tell(tellDisplay(displayInitialize)),
-	"VNC_DISCONNECTED":   tell(tellDisplay(displayDisconnect)),
-	"SPICE_CONNECTED":    tell(tellDisplay(displayConnect)),
-	"SPICE_INITIALIZED":  tell(tellDisplay(displayInitialize)),
-	"SPICE_DISCONNECTED": tell(tellDisplay(displayDisconnect)),
-	"WATCHDOG":           (*Engine).onWatchdog,
-	"BLOCK_IO_ERROR":     (*Engine).onIOError,
-	"DEVICE_DELETED": func(e *Engine, _ context.Context, d *domain, _ *running, ev qmp.Event) {
-		var data struct {
-			Device string `json:"device"`
-		}
-		if json.Unmarshal(ev.Data, &data) == nil && data.Device != "" {
-			e.publish(server.DomainDeviceRemoved{Domain: d.view().ref, Alias: data.Device})
-		}
-	},
+	"VSERPORT_CHANGE":           (*Engine).onChannel,
+	"RTC_CHANGE":                tell(tellClock),
+	"MEMORY_FAILURE":            tell(tellMemoryFailure),
+	"VNC_CONNECTED":             tell(tellDisplay(displayConnect)),
+	"VNC_INITIALIZED":           tell(tellDisplay(displayInitialize)),
+	"VNC_DISCONNECTED":          tell(tellDisplay(displayDisconnect)),
+	"SPICE_CONNECTED":           tell(tellDisplay(displayConnect)),
+	"SPICE_INITIALIZED":         tell(tellDisplay(displayInitialize)),
+	"SPICE_DISCONNECTED":        tell(tellDisplay(displayDisconnect)),
+	"WATCHDOG":                  (*Engine).onWatchdog,
+	"BLOCK_IO_ERROR":            (*Engine).onIOError,
+	"DEVICE_DELETED":            (*Engine).onDeleted,
+	"DEVICE_UNPLUG_GUEST_ERROR": (*Engine).onRejected,
+	"ACPI_DEVICE_OST":           (*Engine).onOST,
+	"DEVICE_TRAY_MOVED":         (*Engine).onTray,
 }
 
 // onShutdown is a guest that powered itself off. QEMU stays, stopped (-no-shutdown), so this is found out as well by a

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"taproom/internal/guest"
 	"taproom/internal/spec"
 )
 
@@ -49,7 +50,8 @@ type record struct {
 	ForgetTPM bool              `json:"forget_tpm,omitempty"`
 	PID       int               `json:"pid,omitempty"`
 	PIDStart  uint64            `json:"pid_start,omitempty"`
-	PTYs      map[string]string `json:"ptys,omitempty"`   // by alias
+	PTYs      map[string]string `json:"ptys,omitempty"` // by alias
+	Pins      guest.Pins        `json:"pins"`
 	Paused    bool              `json:"paused,omitempty"` // started with VIR_DOMAIN_START_PAUSED
 	Tainted   []string          `json:"tainted,omitempty"`
 	// State and Reason are what the daemon last did to its processors: why a guest stands still, QEMU does not know.

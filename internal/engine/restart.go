@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"taproom/internal/api/server"
@@ -75,12 +76,24 @@ func (x *expected) next(name string) <-chan struct{} {
 	return c
 }
 
-// seen tells who waits.
-func (x *expected) seen(name string) {
+// seen tells who waits, and reports whether anybody does.
+func (x *expected) seen(name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, c := range x.waiting[name] {
+	waiting := x.waiting[name]
+	for _, c := range waiting {
 		close(c)
 	}
 	delete(x.waiting, name)
+	return len(waiting) > 0
+}
+
+// forget is for who waits no longer.
+func (x *expected) forget(name string, c <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.waiting[name] = slices.DeleteFunc(x.waiting[name], func(w chan struct{}) bool { return w == c })
+	if len(x.waiting[name]) == 0 {
+		delete(x.waiting, name)
+	}
 }

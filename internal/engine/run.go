@@ -55,9 +55,9 @@ func newRunning(rec record, doc *spec.Domain) *running {
 	return run
 }
 
-// record is what is to be written down of the guest now. The caller holds the domain's slot.
-func (run *running) record() record {
-	r := *run.rec()
+// record is what is to be written down of the guest when it consists of h. The caller holds the domain's slot.
+func (run *running) record(h *hardware) record {
+	r := h.rec
 	r.State, r.Reason, r.Rebooting, r.Saving = run.did.state, run.did.reason, run.rebooting.Load(), run.saving
 	return r
 }

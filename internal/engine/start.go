@@ -223,6 +223,9 @@ func (s *starting) plan(ctx context.Context) error {
 			rec.Image = s.from.image.path
 		}
 	}
+	if err := guest.Name(s.doc); err != nil {
+		return documentError(err)
+	}
 	s.running = newRunning(rec, s.doc)
 	s.running.trace = s.trace
 	s.running.settling.Store(true)
@@ -254,7 +257,8 @@ func (s *starting) compile() error {
 		s.compiled.Config.Incoming = true
 		s.compiled.Startup.BalloonBytes = 0 // the state has it
 	}
-	r.Tainted = s.compiled.Taints
+	r.Tainted, r.Pins = s.compiled.Taints, s.compiled.Pins
+	s.running.rt().Pins = r.Pins
 	r.Sockets = s.sockets()
 	if s.compiled.MemoryDir {
 		r.MemoryDir = e.paths.GuestMemory(r.UUID.String())
@@ -269,7 +273,12 @@ func (s *starting) compile() error {
 
 // saveRecord writes the record with the document it runs from.
 func (e *Engine) saveRecord(run *running) error {
-	return e.records.Put(store.Item[record]{Key: run.rec().UUID.String(), Head: run.record(), Doc: run.doc().Format()})
+	return e.saveHardware(run, run.hardware())
+}
+
+// saveHardware writes down that a guest consists of something, before it does.
+func (e *Engine) saveHardware(run *running, h *hardware) error {
+	return e.records.Put(store.Item[record]{Key: h.rec.UUID.String(), Head: run.record(h), Doc: h.doc.Format()})
 }
 
 // renames is how often a start gives way when somebody else takes the names of its taps.
@@ -366,24 +375,33 @@ func (s *starting) instruct(ctx context.Context) error {
 
 // learnTerminals asks which pseudo-terminals QEMU opened, and which channels the guest has open.
 func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
+	ptys, err := e.terminals(ctx, run)
+	if err == nil {
+		run.rec().PTYs = ptys
+	}
+	return err
+}
+
+// terminals are the paths of pseudo-terminals by the label of their character device.
+func (e *Engine) terminals(ctx context.Context, run *running) (map[string]string, error) {
 	var reply []struct {
 		Label    string `json:"label"`
 		Filename string `json:"filename"`
 		Open     bool   `json:"frontend-open"`
 	}
 	if err := run.mon.Execute(ctx, "query-chardev", nil, &reply); err != nil {
-		return err
+		return nil, err
 	}
-	run.rec().PTYs = map[string]string{}
+	ptys := map[string]string{}
 	for _, c := range reply {
 		if tty, ok := terminal(c.Filename); ok {
-			run.rec().PTYs[c.Label] = tty
+			ptys[c.Label] = tty
 		}
 		if alias, ok := strings.CutPrefix(c.Label, "char"); ok {
 			run.channels.set(alias, c.Open)
 		}
 	}
-	return nil
+	return ptys, nil
 }
 
 // terminal is the path in what QEMU calls a pty backend: "pty:/dev/pts/3". A QEMU that was taken over may say anything.

@@ -78,7 +78,7 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 	}
 	run.beside.settle()
 	run.letGo()
-	err := e.clearAway(ctx, d, run.record())
+	err := e.clearAway(ctx, d, run.record(run.hardware()))
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})

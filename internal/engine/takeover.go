@@ -7,6 +7,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/engine/store"
+	"taproom/internal/guest"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -144,6 +145,9 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	doc, err := spec.ParseDomain(i.Doc)
 	if err != nil {
 		return nil, fmt.Errorf("the document it was started from cannot be read: %w", err)
+	}
+	if err := guest.Name(doc); err != nil {
+		return nil, err
 	}
 	d, err := e.claim(doc)
 	if err != nil {

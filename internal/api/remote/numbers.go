@@ -98,6 +98,7 @@ const (
 	ProcDomainDetachDevice      = 13
 	ProcDomainDetachDeviceFlags = 161
 	ProcDomainUpdateDeviceFlags = 174
+	ProcDomainDetachDeviceAlias = 392
 	ProcDomainOpenConsole       = 201
 	ProcDomainScreenshot        = 211
 )

@@ -23,6 +23,7 @@ type Backend interface {
 	DomainJobs
 	DomainStates
 	DomainJobControl
+	Devices
 	DomainData
 	Descriptions
 	Networks
@@ -87,9 +88,6 @@ type DomainJobs interface {
 	// SetDomainMemory sets the balloon, or with MemoryMaximum the most it may have; flags AffectLive, AffectConfig.
 	SetDomainMemory(ctx context.Context, uuid spec.UUID, kib uint64, flags uint32) error
 	SetDomainVCPUs(ctx context.Context, uuid spec.UUID, n uint32, flags uint32) error
-	AttachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
-	DetachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
-	UpdateDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
 	// OpenConsole connects to a console, serial port or channel: device is its alias, "" the first console. Flags
 	// ConsoleForce, ConsoleSafe. Read returns io.EOF when the guest is gone. Close unblocks Read and Write.
 	OpenConsole(ctx context.Context, uuid spec.UUID, device string, flags uint32) (io.ReadWriteCloser, error)

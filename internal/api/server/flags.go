@@ -46,12 +46,14 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig | MemoryMaximum, true
 	case remote.ProcDomainSetVCPUsFlags, remote.ProcDomainGetVCPUsFlags:
 		return VCPULive | VCPUConfig | VCPUMaximum | VCPUGuest, true
-	case remote.ProcDomainAttachDeviceFlags, remote.ProcNetworkUpdate:
+	case remote.ProcDomainAttachDeviceFlags, remote.ProcDomainDetachDeviceFlags, remote.ProcDomainDetachDeviceAlias, remote.ProcNetworkUpdate:
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainSetMetadata, remote.ProcDomainGetMetadata, remote.ProcNetworkSetMetadata, remote.ProcNetworkGetMetadata:
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainRename:
 		return 0, true
+	case remote.ProcDomainUpdateDeviceFlags:
+		return AffectLive | AffectConfig | DeviceForce, true
 	case remote.ProcDomainBlockStatsFlags:
 		return typedParamStrings, true
 	case remote.ProcDomainOpenConsole:

@@ -30,6 +30,7 @@ func newPrograms() map[uint32]*program {
 	bindDomainJobs(p)
 	bindSaves(p)
 	bindDevices(p)
+	bindScreens(p)
 	bindNetworks(p)
 	bindEvents(p)
 	bindStorage(p)

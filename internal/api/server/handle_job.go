@@ -85,22 +85,7 @@ func setVCPUs(q *request, uuid spec.UUID, n, flags uint32) error {
 	return q.backend.SetDomainVCPUs(q.ctx, uuid, n, flags)
 }
 
-func bindDevices(p *program) {
-	bind(p, remote.ProcDomainAttachDevice, func(q *request, a *remote.DomainString, _ *xdr.Void) error {
-		return q.backend.AttachDevice(q.ctx, a.UUID, a.S, AffectLive)
-	})
-	bind(p, remote.ProcDomainAttachDeviceFlags, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
-		return q.backend.AttachDevice(q.ctx, a.UUID, a.S, a.Flags)
-	})
-	bind(p, remote.ProcDomainDetachDevice, func(q *request, a *remote.DomainString, _ *xdr.Void) error {
-		return q.backend.DetachDevice(q.ctx, a.UUID, a.S, AffectLive)
-	})
-	bind(p, remote.ProcDomainDetachDeviceFlags, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
-		return q.backend.DetachDevice(q.ctx, a.UUID, a.S, a.Flags)
-	})
-	bind(p, remote.ProcDomainUpdateDeviceFlags, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
-		return q.backend.UpdateDevice(q.ctx, a.UUID, a.S, a.Flags)
-	})
+func bindScreens(p *program) {
 	bind(p, remote.ProcDomainScreenshot, func(q *request, a *remote.DomainUintFlags, r *remote.OptString) error {
 		mime, picture, err := q.backend.Screenshot(q.ctx, a.UUID, a.N)
 		if err != nil {

@@ -110,6 +110,7 @@ const (
 	AffectCurrent   = 0
 	AffectLive      = 1
 	AffectConfig    = 2
+	DeviceForce     = 4
 	MemoryMaximum   = 4
 	VCPULive        = 1
 	VCPUConfig      = 2

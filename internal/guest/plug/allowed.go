@@ -18,7 +18,7 @@ func refused(format string, args ...any) error { return &RefusedError{fmt.Sprint
 func Attachable(v spec.AnyDevice) error {
 	switch d := v.Value.(type) {
 	case *spec.Disk:
-		if b := d.Target.Bus; b != "virtio" && b != "scsi" && b != "usb" {
+		if b := d.Target.Bus; b != "" && b != "virtio" && b != "scsi" && b != "usb" { // without one it follows from the name
 			return refused("disk bus '%s' cannot be hotplugged; use virtio, scsi or usb, or --config", b)
 		}
 		if d.Device == "floppy" {

@@ -81,8 +81,11 @@ func (d *difference) backendsOut() error {
 		d.add(step("netdev_del", "id", p.Get("id")))
 	}
 	gone, _, changed := compare(d.from.Blockdevs, d.to.Blockdevs, node)
-	for _, p := range inOrder(d.from.Blockdevs, append(gone, changed...), node) {
-		d.add(step("blockdev-del", "node-name", p.Get("node-name")))
+	stale := touched(d.from, append(gone, changed...))
+	for _, p := range slices.Backward(d.from.Blockdevs) {
+		if stale[node(p)] {
+			d.add(step("blockdev-del", "node-name", p.Get("node-name")))
+		}
 	}
 	gone, _, _ = compare(d.from.Objects, d.to.Objects, id)
 	for _, p := range slices.Backward(gone) {
@@ -97,17 +100,6 @@ func (d *difference) backendsOut() error {
 		d.add(step("remove-fd", "fdset-id", s.ID))
 	}
 	return nil
-}
-
-// inOrder are some of all, the last first.
-func inOrder(all, some []qemu.Props, key func(qemu.Props) string) []qemu.Props {
-	var out []qemu.Props
-	for _, p := range slices.Backward(all) {
-		if slices.ContainsFunc(some, func(q qemu.Props) bool { return key(p) == key(q) }) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // backendsIn makes the host's side of what comes. A secret or a key comes before the character device that uses it; what
@@ -143,9 +135,11 @@ func (d *difference) backendsIn() error {
 	}
 	object(true)
 	_, come, changed := compare(d.from.Blockdevs, d.to.Blockdevs, node)
-	come = inOrder(d.to.Blockdevs, append(come, changed...), node)
-	for _, p := range slices.Backward(come) {
-		d.add(Step{Command: "blockdev-add", Args: p})
+	fresh := touched(d.to, append(come, changed...))
+	for _, p := range d.to.Blockdevs {
+		if fresh[node(p)] {
+			d.add(Step{Command: "blockdev-add", Args: p})
+		}
 	}
 	_, netdevs, _ := compare(d.from.Netdevs, d.to.Netdevs, id)
 	for _, p := range netdevs {

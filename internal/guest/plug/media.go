@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"taproom/internal/qemu"
+	"taproom/internal/spec"
 )
 
 // drive is a drive that gets another medium.
@@ -26,13 +27,13 @@ func (d *difference) mediaOut() error {
 		if from == to && !stale[fmt.Sprint(from)] {
 			continue
 		}
-		if driver := fmt.Sprint(p.Get("driver")); driver != "ide-cd" && driver != "scsi-cd" && driver != "floppy" {
+		if !removable(p) {
 			return &FixedError{What: "device " + deviceID(p), Why: "it has no medium that could be changed"}
 		}
 		d.media = append(d.media, drive{deviceID(p), from, to})
 	}
 	for _, m := range d.media {
-		d.add(Eject(m.id, false)...)
+		d.add(Eject(m.id)...)
 		if m.from == nil { // it is open, and was empty
 			d.steps = d.steps[:len(d.steps)-1]
 		}
@@ -40,11 +41,38 @@ func (d *difference) mediaOut() error {
 	return nil
 }
 
+// removable reports whether a device's medium can be changed.
+func removable(p qemu.Props) bool {
+	driver := p.Get("driver")
+	return driver == "ide-cd" || driver == "scsi-cd" || driver == "floppy"
+}
+
 // Eject opens a drive and takes its medium out.
-func Eject(id string, force bool) []Step {
-	open := step("blockdev-open-tray", "id", id, "force", force)
+func Eject(id string) []Step {
+	open := step("blockdev-open-tray", "id", id, "force", false)
 	open.Opens = id
 	return []Step{open, step("blockdev-remove-medium", "id", id)}
+}
+
+// Forced are the same steps for a guest that is not asked whether a tray may be opened.
+func Forced(steps []Step) []Step {
+	out := slices.Clone(steps)
+	for i := range out {
+		if out[i].Opens != "" {
+			out[i] = step(out[i].Command, "id", out[i].Opens, "force", true)
+			out[i].Opens = steps[i].Opens
+		}
+	}
+	return out
+}
+
+// Empty takes the medium of a drive out of a document.
+func Empty(doc *spec.Domain, id string) {
+	for i := range doc.Devices.Disks {
+		if k := &doc.Devices.Disks[i]; k.Alias != nil && k.Alias.Name == id {
+			k.Source, k.BackingStore = nil, nil
+		}
+	}
 }
 
 // mediaIn puts the new media in.

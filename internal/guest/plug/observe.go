@@ -68,17 +68,14 @@ func (o *Observed) Missing(c *qemu.Config) []string {
 	return out
 }
 
-// Empty are the drives that have no medium, or not the one that the configuration says.
-func (o *Observed) Empty(c *qemu.Config) []string {
+// Other are the drives that have another medium than the configuration says, or one where it says none, or none.
+func (o *Observed) Other(c *qemu.Config) []string {
 	var out []string
 	others := touched(c, o.others(c))
 	for _, p := range c.Devices {
 		id, _ := p.Get("id").(string)
-		want, inside := p.Get("drive").(string)
-		if !inside || !o.Has(id) {
-			continue
-		}
-		if in, is := o.medium(id); is && (in != want || others[in]) {
+		want, _ := p.Get("drive").(string)
+		if in, is := o.medium(id); is && removable(p) && (in != want || others[in]) {
 			out = append(out, id)
 		}
 	}

@@ -210,21 +210,28 @@ func (f *Fake) SetDomainVCPUs(_ context.Context, uuid spec.UUID, n, _ uint32) er
 	})
 }
 
-// AttachDevice implements server.DomainJobs.
+// AttachDevice implements server.Devices.
 func (f *Fake) AttachDevice(_ context.Context, uuid spec.UUID, _ string, _ uint32) error {
 	return f.whileRunning("AttachDevice", uuid, func(d *domain) {
 		f.emit(server.DomainDeviceAdded{Domain: d.Domain, Alias: "net1"})
 	})
 }
 
-// DetachDevice implements server.DomainJobs.
+// DetachDevice implements server.Devices.
 func (f *Fake) DetachDevice(_ context.Context, uuid spec.UUID, _ string, _ uint32) error {
 	return f.whileRunning("DetachDevice", uuid, func(d *domain) {
 		f.emit(server.DomainDeviceRemoved{Domain: d.Domain, Alias: "net1"})
 	})
 }
 
-// UpdateDevice implements server.DomainJobs.
+// DetachDeviceAlias implements server.Devices.
+func (f *Fake) DetachDeviceAlias(_ context.Context, uuid spec.UUID, alias string, _ uint32) error {
+	return f.whileRunning("DetachDeviceAlias", uuid, func(d *domain) {
+		f.emit(server.DomainDeviceRemoved{Domain: d.Domain, Alias: alias})
+	})
+}
+
+// UpdateDevice implements server.Devices.
 func (f *Fake) UpdateDevice(_ context.Context, uuid spec.UUID, _ string, _ uint32) error {
 	return f.whileRunning("UpdateDevice", uuid, func(*domain) {})
 }

@@ -1,0 +1,19 @@
+package server
+
+import (
+	"context"
+
+	"taproom/internal/spec"
+)
+
+// Devices changes the devices of domains. Flags are AffectLive and AffectConfig; with neither, what runs is changed, or the
+// definition of what does not.
+type Devices interface {
+	AttachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
+	// DetachDevice removes what the document describes. A guest that does not let go of it within some seconds is not waited
+	// for: the device goes later, which an event tells.
+	DetachDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
+	DetachDeviceAlias(ctx context.Context, uuid spec.UUID, alias string, flags uint32) error
+	// UpdateDevice takes DeviceForce as well: a tray that the guest has locked is opened.
+	UpdateDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
+}

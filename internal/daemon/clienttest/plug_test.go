@@ -1,0 +1,88 @@
+package clienttest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bootDevices is what a guest has to have for devices to be plugged into it: root ports, buses and an empty drive.
+const bootDevices = `<controller type='pci' index='0' model='pcie-root'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-to-pci-bridge'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='pci' model='pcie-root-port'/>
+    <controller type='scsi' model='virtio-scsi'/>
+    <controller type='usb' model='qemu-xhci'/>
+    <disk type='file' device='cdrom'><target dev='sdz' bus='sata'/></disk>`
+
+// plugging installs the guest with buses for devices, and images to plug.
+func (c *clients) plugging() *machine {
+	m := c.install("<controller type='usb' model='none'/>", bootDevices)
+	for _, name := range []string{"more.img", "scsi.img", "usb.img", "first.iso", "second.iso"} {
+		c.disk(name)
+	}
+	return m
+}
+
+// What is plugged into a running guest is there for its clients and for it, and is gone when it was unplugged.
+func TestDevicesOfARunningGuestAreChanged(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	events := c.events()
+	m := c.plugging()
+	before := c.do("dumpxml", "demo", "--inactive")
+	m.do("start", "demo")
+	m.boot()
+	live := c.do("dumpxml", "demo")
+	c.tell("plug.story")
+	if d := c.do("dumpxml", "demo"); !same(d, live) {
+		t.Errorf("all was unplugged that was plugged, and the document is different (-was +is):\n%s", cmp.Diff(live, d))
+	}
+	if d := c.do("dumpxml", "demo", "--inactive"); d != before {
+		t.Errorf("what was plugged and unplugged has changed the definition:\n%s\nwas\n%s", d, before)
+	}
+	m.do("destroy", "demo")
+	events.line("event 'lifecycle' for domain 'demo': Stopped Destroyed")
+	c.golden("plug.events", plugs(events.all()))
+	m.do("undefine", "demo")
+	m.do("net-destroy", "lab")
+	m.do("net-undefine", "lab")
+	if left := m.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// same compares documents but for what counts up.
+func same(a, b string) bool {
+	lines := func(s string) string {
+		var out []string
+		for line := range strings.Lines(s) {
+			// Whether its agent is connected; a link that was down, and says that it is up.
+			if !strings.Contains(line, "<target type='virtio' name='org.taproom") && !strings.Contains(line, "<link state='up'/>") {
+				out = append(out, line)
+			}
+		}
+		return strings.Join(out, "")
+	}
+	return lines(a) == lines(b)
+}
+
+// plugs are the events of devices.
+func plugs(events string) string {
+	var out []string
+	for line := range strings.Lines(events) {
+		if strings.Contains(line, "device-") || strings.Contains(line, "tray-") {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
+}

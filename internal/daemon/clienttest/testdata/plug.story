@@ -1,0 +1,185 @@
+# Disks, on each bus that has hot-plug.
+$ attach-disk demo ROOT/work/more.img vdb --subdriver raw
+Disk attached successfully
+[exit 0]
+$ attach-disk demo ROOT/work/scsi.img sda --targetbus scsi --subdriver raw --live
+Disk attached successfully
+[exit 0]
+$ attach-disk demo ROOT/work/usb.img sdb --targetbus usb --subdriver raw
+Disk attached successfully
+[exit 0]
+$ domblklist demo --details
+ Type   Device   Target   Source
+-----------------------------------------------------------
+ file   disk     vda      ROOT/work/disk.img
+ file   disk     vdb      ROOT/work/more.img
+ file   cdrom    sdz      -
+ file   disk     sda      ROOT/work/scsi.img
+ file   disk     sdb      ROOT/work/usb.img
+[exit 0]
+$ attach-disk demo ROOT/work/more.img vdb --subdriver raw
+error: Failed to attach disk
+error: operation failed: target vdb already exists; choose another one
+[exit 1]
+$ attach-disk demo ROOT/work/none.img vdc --subdriver raw
+error: Failed to attach disk
+error: disk vdc: ROOT/work/none.img: no such file or directory; create it, or correct the path in the document
+[exit 1]
+$ attach-disk demo ROOT/work/usb.img sdc --targetbus sata --subdriver raw
+error: Failed to attach disk
+error: Operation not supported: cannot attach a device to domain 'demo': disk bus 'sata' cannot be hotplugged; use virtio, scsi or usb, or --config
+[exit 1]
+$ domblklist demo
+ Target   Source
+-------------------------------------------
+ vda      ROOT/work/disk.img
+ vdb      ROOT/work/more.img
+ sdz      -
+ sda      ROOT/work/scsi.img
+ sdb      ROOT/work/usb.img
+[exit 0]
+$ detach-disk demo sdb
+Disk detached successfully
+[exit 0]
+$ detach-disk demo sda
+Disk detached successfully
+[exit 0]
+$ detach-disk demo vdb
+Disk detached successfully
+[exit 0]
+$ detach-disk demo vdb
+error: No disk found whose source path or target is vdb
+[exit 1]
+$ domblklist demo
+ Target   Source
+-------------------------------------------
+ vda      ROOT/work/disk.img
+ sdz      -
+[exit 0]
+# Media.
+$ change-media demo sdz ROOT/work/first.iso --insert
+Successfully inserted media.
+[exit 0]
+$ domblklist demo
+ Target   Source
+--------------------------------------------
+ vda      ROOT/work/disk.img
+ sdz      ROOT/work/first.iso
+[exit 0]
+$ change-media demo sdz ROOT/work/second.iso --update
+Successfully updated media.
+[exit 0]
+$ domblklist demo
+ Target   Source
+---------------------------------------------
+ vda      ROOT/work/disk.img
+ sdz      ROOT/work/second.iso
+[exit 0]
+$ change-media demo sdz ROOT/work/none.iso --update --force
+error: Failed to complete action update on media
+error: disk sdz: ROOT/work/none.iso: no such file or directory; create it, or correct the path in the document
+[exit 1]
+$ change-media demo sdz --eject
+Successfully ejected media.
+[exit 0]
+$ domblklist demo
+ Target   Source
+-------------------------------------------
+ vda      ROOT/work/disk.img
+ sdz      -
+[exit 0]
+# Others.
+$ attach-device demo rng.xml
+Device attached successfully
+[exit 0]
+$ attach-device demo channel.xml
+Device attached successfully
+[exit 0]
+$ attach-device demo tablet.xml
+Device attached successfully
+[exit 0]
+$ attach-device demo watchdog.xml
+Device attached successfully
+[exit 0]
+$ attach-device demo scsi.xml
+Device attached successfully
+[exit 0]
+$ attach-device demo video.xml
+error: Failed to attach device from video.xml
+error: Operation not supported: cannot attach a device to domain 'demo': live attach of device 'video' is not supported; use --config
+[exit 1]
+$ detach-device demo tablet.xml
+Device detached successfully
+[exit 0]
+$ detach-device-alias demo rng1
+Device detach request sent successfully
+[exit 0]
+$ detach-device demo channel.xml
+Device detached successfully
+[exit 0]
+$ detach-device demo watchdog.xml
+Device detached successfully
+[exit 0]
+$ detach-device demo scsi.xml
+Device detached successfully
+[exit 0]
+$ detach-device demo scsi.xml
+error: Failed to detach device from scsi.xml
+error: device not found: cannot detach a device from domain 'demo': no controller of type scsi with index 1
+[exit 1]
+$ detach-device-alias demo rng1
+error: Failed to detach device with alias rng1
+error: device not found: cannot detach device 'rng1' from domain 'demo': no device found with alias rng1
+[exit 1]
+# A NIC.
+$ domif-setlink demo 52:54:00:00:00:01 down
+Device updated successfully
+[exit 0]
+$ domif-getlink demo 52:54:00:00:00:01
+52:54:00:00:00:01 down
+[exit 0]
+$ domif-setlink demo 52:54:00:00:00:01 up
+Device updated successfully
+[exit 0]
+$ attach-interface demo network lab --model virtio --mac 52:54:00:00:00:02
+Interface attached successfully
+[exit 0]
+$ domiflist demo
+ Interface   Type      Source   Model    MAC
+------------------------------------------------------------
+ vnet0       network   lab      virtio   52:54:00:00:00:01
+ vnet1       network   lab      virtio   52:54:00:00:00:02
+[exit 0]
+$ detach-interface demo network --mac 52:54:00:00:00:02
+Interface detached successfully
+[exit 0]
+$ domiflist demo
+ Interface   Type      Source   Model    MAC
+------------------------------------------------------------
+ vnet0       network   lab      virtio   52:54:00:00:00:01
+[exit 0]
+# In the definition.
+$ attach-disk demo ROOT/work/more.img vdb --subdriver raw --persistent
+Disk attached successfully
+[exit 0]
+$ detach-disk demo vdb --persistent
+Disk detached successfully
+[exit 0]
+$ attach-device demo rng.xml --config
+Device attached successfully
+[exit 0]
+$ detach-device demo rng.xml --config
+Device detached successfully
+[exit 0]
+-- rng.xml --
+<rng model='virtio'><backend model='builtin'/></rng>
+-- channel.xml --
+<channel type='unix'><target type='virtio' name='org.example.more'/></channel>
+-- tablet.xml --
+<input type='tablet' bus='usb'/>
+-- watchdog.xml --
+<watchdog model='i6300esb' action='reset'/>
+-- scsi.xml --
+<controller type='scsi' model='virtio-scsi' index='1'/>
+-- video.xml --
+<video><model type='vga'/></video>

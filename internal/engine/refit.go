@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
+	"taproom/internal/guest/plug"
+	"taproom/internal/network/state"
+	"taproom/internal/qemu/qmp"
+	"taproom/internal/spec"
+)
+
+// unplugWithin is how long a guest may take to let go of a device before the client is answered; libvirt gives it as long.
+// The removal goes on: it is finished when the guest lets go, or begins afresh.
+const unplugWithin = 5 * time.Second
+
+// errPending is a device that its guest has not let go of yet.
+var errPending = errors.New("the guest has not let go of the device yet")
+
+// reworked is what a guest would consist of with a changed document. Nothing is made yet.
+func (e *Engine) reworked(ctx context.Context, d *domain, run *running, change func(*spec.Domain) error) (*hardware, error) {
+	now := run.hardware()
+	doc := now.doc.Clone()
+	if err := change(doc); err != nil {
+		return nil, err
+	}
+	doc, err := spec.ParseDomain(doc.Format())
+	if err == nil {
+		err = e.completeAs(ctx, doc, guest.CompleteRunning)
+	}
+	if err == nil {
+		err = guest.Name(doc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if countPCI(doc) != countPCI(now.doc) {
+		return nil, virterr.New(virterr.InternalError, "No more available PCI slots: add a free root port or bridge to domain '%s' with --config and start it again", d.label)
+	}
+	was := aliases(now.doc)
+	for _, v := range doc.Devices.List() {
+		if name := v.Alias(); name != "" && !slices.Contains(was, name) {
+			if err := plug.Attachable(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	next := &hardware{rec: now.rec, head: headOf(doc), doc: doc}
+	gone := slices.DeleteFunc(aliases(now.doc), func(name string) bool { return slices.Contains(aliases(doc), name) })
+	next.rec = now.without(gone).rec
+	return next, nil
+}
+
+func aliases(doc *spec.Domain) []string {
+	var out []string
+	for _, v := range doc.Devices.List() {
+		if name := v.Alias(); name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// countPCI is how many PCI controllers there are. None is plugged into a guest that runs.
+func countPCI(doc *spec.Domain) int {
+	n := 0
+	for _, k := range doc.Devices.Controllers {
+		if k.Type == "pci" {
+			n++
+		}
+	}
+	return n
+}
+
+// refit makes a running guest consist of something else, by the difference. What may be half-made afterwards is written
+// down first. When a step fails, or a daemon dies on the way, what QEMU then has decides (settle). The caller holds the
+// domain's slot.
+func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardware, force bool) error {
+	now := run.hardware()
+	r := &refitting{e: e, d: d, run: run, now: now, next: next, opening: starting{e: e, d: d, running: run, doc: next.doc}}
+	defer r.opening.closeFiles()
+	if err := r.plan(force); err != nil {
+		e.releasePorts(r.added())
+		return err
+	}
+	half := next // what there may be on the way: all that comes, or all that was
+	if slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Leaves != "" || s.Opens != "" }) {
+		half = now
+	}
+	if err := e.saveHardware(run, half); err != nil {
+		e.releasePorts(r.added())
+		return virterr.New(virterr.SystemError, "cannot write down what domain '%s' consists of: %w%s", d.label, err, remedy(err))
+	}
+	err := r.open(ctx)
+	if err == nil {
+		err = r.carryOut(ctx)
+	}
+	switch {
+	case err == nil:
+		err = r.publish(ctx)
+	case errors.Is(err, errPending): // it is written down as it was
+		return nil
+	default:
+		if serr := e.settle(context.WithoutCancel(ctx), d, run, half); serr != nil {
+			e.log.Error("what a failed change of a guest's devices left is not cleared away", "domain", d.label, "error", serr)
+		}
+	}
+	return err
+}
+
+// refitting is one refit under way.
+type refitting struct {
+	e         *Engine
+	d         *domain
+	run       *running
+	now, next *hardware
+	from, to  *guest.Compiled
+	steps     []plug.Step
+	opening   starting // opens files as for a start
+}
+
+// plan finds the steps. It takes names for new NICs and makes nothing.
+func (r *refitting) plan(force bool) error {
+	e, err := r.e, error(nil)
+	if r.from, err = e.compileGuest(r.now.doc, r.now.rt); err != nil {
+		return err
+	}
+	r.next.pin(r.from.Pins)
+	if err := e.placeNICs(r.now, r.next); err != nil {
+		return err
+	}
+	if r.to, err = e.compileHardware(r.d, r.next, r.now); err != nil {
+		return err
+	}
+	if r.steps, err = plug.Between(r.from, r.to); err != nil {
+		return err
+	}
+	if force {
+		r.steps = plug.Forced(r.steps)
+	}
+	for _, n := range r.needed() {
+		if n.Access == guest.Listen && !strings.HasPrefix(n.Path, e.places(r.d).dir+"/") {
+			r.next.rec.Sockets = append(slices.Clone(r.next.rec.Sockets), n.Path)
+		}
+	}
+	return nil
+}
+
+// placeNICs gives ports to the NICs that the next hardware has and the present one has not.
+func (e *Engine) placeNICs(now, next *hardware) error {
+	old := aliases(now.doc)
+	for i, nic := range next.doc.Devices.Interfaces {
+		if slices.Contains(old, nic.Alias.Name) {
+			continue
+		}
+		one := *next.doc
+		devices := *one.Devices
+		devices.Interfaces = []spec.Interface{nic}
+		one.Devices = &devices
+		ports, err := (placement{e: e}).portsFor(&one)
+		if err != nil {
+			return err
+		}
+		for _, p := range ports {
+			p.NIC = i
+			next.rec.Ports = append(slices.Clone(next.rec.Ports), p)
+		}
+		next.rec.NICs++
+	}
+	return nil
+}
+
+// added are the ports that the next hardware has and the present one has not.
+func (r *refitting) added() []port {
+	return slices.DeleteFunc(slices.Clone(r.next.rec.Ports), func(p port) bool {
+		return slices.ContainsFunc(r.now.rec.Ports, func(o port) bool { return o.ID == p.ID })
+	})
+}
+
+// needed are the files that the steps pass.
+func (r *refitting) needed() []guest.Need {
+	var out []guest.Need
+	passed := plug.Files(r.steps)
+	for _, n := range r.to.Needs {
+		if n.Name == "" && !slices.Contains(r.from.Needs, n) || slices.Contains(passed, n.Name) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// open makes the taps of new NICs and opens every file.
+func (r *refitting) open(ctx context.Context) error {
+	if ports := r.added(); len(ports) > 0 {
+		want := state.State{Ports: portState(record{UUID: r.next.rec.UUID, Ports: ports})}
+		env, err := r.e.converge(ctx, want, want.Scope())
+		if err != nil {
+			return err
+		}
+		r.opening.env = env
+	}
+	r.opening.files = map[string]*os.File{}
+	for _, n := range r.needed() {
+		f, err := r.opening.openNeed(ctx, n)
+		if err != nil {
+			return virterr.New(virterr.SystemError, "%w", &guest.NeedError{Need: n, Err: explain(n, err)})
+		}
+		if f != nil {
+			r.opening.files[n.Name] = f
+		}
+	}
+	return nil
+}
+
+// carryOut does the steps.
+func (r *refitting) carryOut(ctx context.Context) error {
+	for _, s := range r.steps {
+		if err := r.run.step(ctx, s, r.opening.files); err != nil {
+			if errors.Is(err, errRejected) {
+				r.e.publish(server.DomainDeviceRemovalFailed{Domain: r.d.view().ref, Alias: s.Leaves})
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// publish shows what the guest now consists of.
+func (r *refitting) publish(ctx context.Context) error {
+	e, old, now := r.e, aliases(r.now.doc), aliases(r.next.doc)
+	if ptys, err := e.terminals(ctx, r.run); err == nil {
+		r.next.rec.PTYs = ptys
+	}
+	if err := e.settled(ctx, r.d, r.run, exchange{r.now, r.next, r.from, r.to}); err != nil {
+		return err
+	}
+	for _, name := range now {
+		if !slices.Contains(old, name) {
+			e.publish(server.DomainDeviceAdded{Domain: r.d.view().ref, Alias: name})
+		}
+	}
+	return nil
+}
+
+// step is one command, and what has to be waited for.
+func (run *running) step(ctx context.Context, s plug.Step, files map[string]*os.File) error {
+	var err error
+	switch {
+	case s.Leaves != "":
+		return run.unplug(ctx, s)
+	case s.Opens != "":
+		return run.openTray(ctx, s)
+	case s.Command == "add-fd":
+		set, _ := s.Args.Get("fdset-id").(int)
+		_, err = run.mon.AddFD(ctx, int64(set), s.File, files[s.File])
+	case s.File != "":
+		err = run.mon.GetFD(ctx, s.File, files[s.File])
+	default:
+		err = run.mon.Execute(ctx, s.Command, s.Args, nil)
+	}
+	var no *qmp.Error
+	if s.Lenient && errors.As(err, &no) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Command, err)
+	}
+	return nil
+}

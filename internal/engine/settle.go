@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
+	"taproom/internal/guest/plug"
+)
+
+// settle brings what is written down of a guest and what its QEMU has together, when the two may differ: a change of its
+// devices failed half-way, a guest let go of a device, a daemon was killed or lost the monitor meanwhile. half is all that
+// there may be. A device that QEMU does not have is not the guest's; what only such a device used is removed from QEMU and
+// from the host, a drive whose medium is in doubt is emptied. The caller holds the domain's slot.
+func (e *Engine) settle(ctx context.Context, d *domain, run *running, half *hardware) error {
+	var seen plug.Observed
+	if err := run.mon.ExecuteBatch(ctx, seen.Queries()); err != nil {
+		return err
+	}
+	was, err := e.compileGuest(half.doc, half.rt)
+	if err != nil {
+		return err
+	}
+	next := half.without(seen.Missing(was.Config))
+	var steps []plug.Step
+	for _, id := range seen.Other(was.Config) {
+		steps = append(steps, plug.Forced(plug.Eject(id))...)
+		plug.Empty(next.doc, id)
+	}
+	next.pin(was.Pins)
+	is, err := e.compileHardware(d, next, half)
+	if err != nil {
+		return err
+	}
+	for _, s := range append(steps, seen.Sweep(was.Config, is.Config)...) {
+		err = errors.Join(err, run.step(ctx, s, nil))
+	}
+	return errors.Join(err, e.settled(ctx, d, run, exchange{half, next, was, is}))
+}
+
+// exchange is one hardware in the place of another, each with what it compiles to.
+type exchange struct {
+	from, to *hardware
+	was, is  *guest.Compiled
+}
+
+// settled removes from the host what a guest consists of no longer, and writes down and shows what it does.
+func (e *Engine) settled(ctx context.Context, d *domain, run *running, x exchange) error {
+	gone := slices.DeleteFunc(slices.Clone(x.from.rec.Ports), func(p port) bool {
+		return slices.ContainsFunc(x.to.rec.Ports, func(o port) bool { return o.ID == p.ID })
+	})
+	if err := e.removePorts(ctx, record{UUID: x.from.rec.UUID, Ports: gone}); err != nil {
+		return err
+	}
+	e.releasePorts(gone)
+	for _, n := range x.was.Needs {
+		if n.Access != guest.Listen || slices.ContainsFunc(x.is.Needs, func(o guest.Need) bool { return o.Path == n.Path }) {
+			continue
+		}
+		if err := e.k.RemoveSocket(n.Path); err != nil {
+			return err
+		}
+		x.to.rec.Sockets = slices.DeleteFunc(slices.Clone(x.to.rec.Sockets), func(s string) bool { return s == n.Path })
+	}
+	if err := e.saveHardware(run, x.to); err != nil {
+		return virterr.New(virterr.SystemError, "cannot write down what domain '%s' consists of: %w%s", d.label, err, remedy(err))
+	}
+	before := run.hardware()
+	run.has.Store(x.to)
+	for _, name := range aliases(before.doc) {
+		if !x.to.has(name) {
+			e.publish(server.DomainDeviceRemoved{Domain: d.view().ref, Alias: name})
+		}
+	}
+	return nil
+}
