@@ -7,6 +7,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
 	"taproom/internal/guest/plug"
 	"taproom/internal/spec"
 )
@@ -145,10 +146,13 @@ func plugError(d *domain, what string, err error) error {
 		missing  *plug.MissingError
 		refused  *plug.RefusedError
 		constant *plug.FixedError
+		need     *guest.NeedError
 	)
 	switch {
 	case err == nil, errors.As(err, &known):
 		return err
+	case errors.As(err, &need):
+		return virterr.New(virterr.SystemError, "cannot %s domain '%s': %w", what, d.label, err)
 	case errors.As(err, &missing):
 		return virterr.New(virterr.DeviceMissing, "cannot %s domain '%s': %w", what, d.label, err)
 	case errors.As(err, &refused), errors.As(err, &constant):

@@ -44,7 +44,12 @@ func (s *starting) open(ctx context.Context) error {
 			return tuneError(s.d, virterr.ConfigUnsupported, err)
 		}
 	}
-	for _, n := range s.compiled.Needs {
+	return s.openNeeds(ctx, s.compiled.Needs)
+}
+
+// openNeeds opens some of it.
+func (s *starting) openNeeds(ctx context.Context, needs []guest.Need) error {
+	for _, n := range needs {
 		f, err := s.openNeed(ctx, n)
 		if err != nil {
 			return &guest.NeedError{Need: n, Err: s.explain(n, err)}

@@ -208,16 +208,7 @@ func (r *refitting) open(ctx context.Context) error {
 		r.opening.env = env
 	}
 	r.opening.files = map[string]*os.File{}
-	for _, n := range r.needed() {
-		f, err := r.opening.openNeed(ctx, n)
-		if err != nil {
-			return virterr.New(virterr.SystemError, "%w", &guest.NeedError{Need: n, Err: explain(n, err)})
-		}
-		if f != nil {
-			r.opening.files[n.Name] = f
-		}
-	}
-	return nil
+	return r.opening.openNeeds(ctx, r.needed())
 }
 
 // carryOut does the steps.

@@ -63,6 +63,7 @@ func (d *difference) devicesOut() error {
 
 // devicesIn plugs.
 func (d *difference) devicesIn() error {
+	d.add(actions(d.from, d.to)...)
 	_, come, _ := compare(d.from.Devices, d.to.Devices, deviceID)
 	for _, p := range come {
 		if p.Get("id") == nil {

@@ -23,7 +23,7 @@ error: operation failed: target vdb already exists; choose another one
 [exit 1]
 $ attach-disk demo ROOT/work/none.img vdc --subdriver raw
 error: Failed to attach disk
-error: disk vdc: ROOT/work/none.img: no such file or directory; create it, or correct the path in the document
+error: cannot attach a device to domain 'demo': disk vdc: ROOT/work/none.img: no such file or directory; create it, or correct the path in the document
 [exit 1]
 $ attach-disk demo ROOT/work/usb.img sdc --targetbus sata --subdriver raw
 error: Failed to attach disk
@@ -77,7 +77,7 @@ $ domblklist demo
 [exit 0]
 $ change-media demo sdz ROOT/work/none.iso --update --force
 error: Failed to complete action update on media
-error: disk sdz: ROOT/work/none.iso: no such file or directory; create it, or correct the path in the document
+error: cannot update a device of domain 'demo': disk sdz: ROOT/work/none.iso: no such file or directory; create it, or correct the path in the document
 [exit 1]
 $ change-media demo sdz --eject
 Successfully ejected media.
