@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"taproom/internal/api/server"
@@ -23,14 +24,28 @@ func (e *Engine) OpenConsole(ctx context.Context, uuid spec.UUID, device string,
 	if err != nil {
 		return nil, err
 	}
-	conn, err := e.openChardev(ctx, c, run.rec().UID)
-	if err != nil {
+	held, err := e.hook(ctx, run, c, flags&server.ConsoleForce != 0)
+	switch {
+	case errors.Is(err, errConsoleBusy):
+		return nil, virterr.New(virterr.OperationFailed, "Active console session exists for domain '%s'", d.label)
+	case err != nil:
 		return nil, virterr.New(virterr.OperationFailed, "cannot open the console of domain '%s': %w", d.label, err)
 	}
-	held, err := run.consoles.take(c.Alias.Name, conn, flags&server.ConsoleForce != 0)
+	return held, nil
+}
+
+// hook connects to a character device for one client; errConsoleBusy when another one is connected.
+func (e *Engine) hook(ctx context.Context, run *running, c spec.Chardev, force bool) (io.ReadWriteCloser, error) {
+	if err := run.consoles.clear(c.Alias.Name, force); err != nil {
+		return nil, err
+	}
+	conn, err := e.openChardev(ctx, c, run.rec().UID)
 	if err != nil {
-		conn.Close()
-		return nil, virterr.New(virterr.OperationFailed, "Active console session exists for domain '%s'", d.label)
+		return nil, err
+	}
+	held, err := run.consoles.take(c.Alias.Name, conn)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	return held, nil
 }

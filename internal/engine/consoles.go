@@ -43,17 +43,24 @@ func (c *consoleConn) Close() (err error) {
 	return err
 }
 
-// take gives a device to a connection. With force whoever has it is disconnected.
-func (cs *consoles) take(device string, conn io.ReadWriteCloser, force bool) (io.ReadWriteCloser, error) {
+// clear makes sure that nobody has a device: with force whoever has it is disconnected. It comes before the connection is
+// made: QEMU lets one client wait at a socket, and one that is turned away would be that one.
+func (cs *consoles) clear(device string, force bool) error {
 	cs.mu.Lock()
 	holder := cs.open[device]
 	cs.mu.Unlock()
-	if holder != nil {
-		if !force {
-			return nil, errConsoleBusy
-		}
-		_ = holder.Close()
+	switch {
+	case holder == nil:
+		return nil
+	case !force:
+		return errConsoleBusy
 	}
+	_ = holder.Close()
+	return nil
+}
+
+// take gives a device to a connection.
+func (cs *consoles) take(device string, conn io.ReadWriteCloser) (io.ReadWriteCloser, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.open[device] != nil {

@@ -113,26 +113,29 @@ func TestAConsoleHasOneClientUnlessItIsTakenByForce(t *testing.T) {
 	t.Parallel()
 	var cs consoles
 	first, second := &pipe{}, &pipe{}
-	a, err := cs.take("serial0", first, false)
+	a, err := cs.take("serial0", first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cs.take("serial0", second, false); !errors.Is(err, errConsoleBusy) {
+	if _, err := cs.take("serial0", second); !errors.Is(err, errConsoleBusy) || !errors.Is(cs.clear("serial0", false), errConsoleBusy) {
 		t.Errorf("a second client: %v, want %v", err, errConsoleBusy)
 	}
-	if _, err := cs.take("serial1", &pipe{}, false); err != nil {
+	if _, err := cs.take("serial1", &pipe{}); err != nil {
 		t.Errorf("another device: %v", err)
 	}
-	b, err := cs.take("serial0", second, true)
+	if err := cs.clear("serial0", true); err != nil {
+		t.Fatal(err)
+	}
+	b, err := cs.take("serial0", second)
 	if err != nil || first.closed != 1 {
 		t.Errorf("by force: %v, the first was closed %d times", err, first.closed)
 	}
 	_ = a.Close() // the loser leaves late, and takes nothing with it
-	if _, err := cs.take("serial0", &pipe{}, false); !errors.Is(err, errConsoleBusy) {
+	if _, err := cs.take("serial0", &pipe{}); !errors.Is(err, errConsoleBusy) {
 		t.Errorf("the winner lost its place: %v", err)
 	}
 	_ = b.Close()
-	if _, err := cs.take("serial0", &pipe{}, false); err != nil {
+	if _, err := cs.take("serial0", &pipe{}); err != nil {
 		t.Errorf("after everybody left: %v", err)
 	}
 	cs.closeAll()

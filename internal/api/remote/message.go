@@ -25,11 +25,12 @@ const (
 
 // Types of a message.
 const (
-	Call        = 0
-	Reply       = 1
-	Message     = 2 // an event; its serial is 0
-	Stream      = 3
-	CallWithFDs = 4
+	Call         = 0
+	Reply        = 1
+	Message      = 2 // an event; its serial is 0
+	Stream       = 3
+	CallWithFDs  = 4 // a call; behind the header is how many descriptors follow the message
+	ReplyWithFDs = 5
 )
 
 // Statuses of a message.
@@ -44,6 +45,8 @@ const (
 	LengthSize = 4
 	HeaderSize = LengthSize + 24
 	MaxMessage = 33554432 + LengthSize
+	// MaxFDs is how many descriptors may follow a message. Each comes with one byte, which is not part of it.
+	MaxFDs = 32
 	// MaxStreamData is the most that travels in one stream message (clients before libvirt 1.2.17 take no more).
 	MaxStreamData = 262120
 )
@@ -133,4 +136,21 @@ func (e *Error) Err() *virterr.Error {
 		Message: e.Message.S,
 		Detail:  e.Str2.S,
 	}
+}
+
+// counted is a payload behind the number of descriptors that follow the message.
+type counted struct {
+	n uint32
+	v xdr.Value
+}
+
+// XDR implements xdr.Value.
+func (c counted) XDR(x *xdr.Coder) {
+	x.Uint32(&c.n)
+	c.v.XDR(x)
+}
+
+// AppendWithFDs writes a message that n descriptors follow.
+func AppendWithFDs(dst []byte, h Header, n int, v xdr.Value) ([]byte, error) {
+	return Append(dst, h, counted{uint32(n), v})
 }

@@ -100,6 +100,9 @@ const (
 	ProcDomainUpdateDeviceFlags = 174
 	ProcDomainDetachDeviceAlias = 392
 	ProcDomainOpenConsole       = 201
+	ProcDomainOpenGraphics      = 249
+	ProcDomainOpenChannel       = 296
+	ProcDomainOpenGraphicsFD    = 343
 	ProcDomainScreenshot        = 211
 )
 

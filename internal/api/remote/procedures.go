@@ -7,7 +7,7 @@ func Procedures() []Procedure {
 	var all []Procedure
 	for _, group := range [][]Procedure{
 		connectProcedures(), domainProcedures(), jobProcedures(), saveProcedures(), networkProcedures(), eventProcedures(), storageProcedures(),
-		absentProcedures(), metadataProcedures(), deviceProcedures(),
+		absentProcedures(), metadataProcedures(), deviceProcedures(), graphicsProcedures(),
 	} {
 		all = append(all, group...)
 	}

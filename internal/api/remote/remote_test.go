@@ -63,6 +63,7 @@ func TestProceduresThatChangeSomethingAreNotReadOnly(t *testing.T) {
 		"STORAGE_VOL_UPLOAD", "STORAGE_VOL_DOWNLOAD",
 		"DOMAIN_SET_METADATA", "DOMAIN_RENAME", "NETWORK_SET_METADATA",
 		"DOMAIN_DETACH_DEVICE_ALIAS",
+		"DOMAIN_OPEN_GRAPHICS", "DOMAIN_OPEN_GRAPHICS_FD", "DOMAIN_OPEN_CHANNEL",
 		"OWN_APPLY", "OWN_AGENT",
 	}
 	if d := cmp.Diff(want, got); d != "" {

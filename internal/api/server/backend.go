@@ -26,6 +26,7 @@ type Backend interface {
 	Devices
 	DomainData
 	Descriptions
+	Displays
 	Networks
 	Storage
 	Events

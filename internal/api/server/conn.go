@@ -41,6 +41,7 @@ type conn struct {
 	// What follows is the reading goroutine's alone.
 	buf  [smallMessage]byte
 	have int
+	in   inbox
 
 	mu       sync.Mutex
 	open     bool
@@ -56,6 +57,7 @@ func newConn(s *Server, nc net.Conn, readOnly bool) *conn {
 	c := &conn{
 		srv:      s,
 		nc:       nc,
+		in:       newInbox(nc),
 		peer:     peerOf(nc),
 		readOnly: readOnly,
 		slots:    make(chan struct{}, s.opts.InFlight),
@@ -73,6 +75,7 @@ func (c *conn) serve() {
 	c.calls.Add(1) // held until the end: flushes may start at any time before it
 	c.srv.log.Debug("client connected", "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "read-only", c.readOnly)
 	err := c.read()
+	closeFiles(c.in.files)
 	close(c.gone)
 	c.leave()
 	c.dropRegistrations()
@@ -125,7 +128,14 @@ func (c *conn) read() error {
 			return err
 		}
 		c.heard.Store(true)
-		if err := c.handle(msg); err != nil {
+		h := remote.ParseHeader(msg)
+		if h.Type == remote.CallWithFDs {
+			if err := c.handleWithFiles(msg); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.handle(h, msg[remote.HeaderSize:], nil); err != nil {
 			return err
 		}
 		c.consume(msg)
@@ -165,7 +175,7 @@ func (c *conn) fill(want, waited int) (int, error) {
 			}
 			waited++
 		}
-		n, err := c.nc.Read(c.buf[c.have:])
+		n, err := c.recv(c.buf[c.have:])
 		c.have += n
 		if err != nil {
 			if c.have > 0 && c.have < want {
@@ -190,13 +200,19 @@ func (c *conn) large(size int) ([]byte, error) {
 		room := min(size-len(msg), max(len(msg), 16<<10))
 		at := len(msg)
 		msg = append(msg, make([]byte, room)...)
-		n, err := io.ReadFull(c.nc, msg[at:])
+		n, err := io.ReadFull(receiver{c}, msg[at:])
 		if err != nil {
 			return nil, fmt.Errorf("after %d of %d bytes of a message: %w", at+n, size, err)
 		}
 	}
 	return msg, nil
 }
+
+// receiver is the connection as something that is read.
+type receiver struct{ *conn }
+
+// Read implements io.Reader.
+func (r receiver) Read(b []byte) (int, error) { return r.recv(b) }
 
 func (c *conn) deadline() error {
 	return c.stoppable(time.Now().Add(c.srv.opts.MessageTimeout))

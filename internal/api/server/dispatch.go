@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"fmt"
+	"os"
 	"runtime/debug"
 
 	"taproom/internal/api/remote"
@@ -16,7 +16,9 @@ type request struct {
 	conn    *conn
 	backend Backend
 	header  remote.Header
-	after   func() // runs when the reply has been written
+	after   func()     // runs when the reply has been written
+	files   []*os.File // that came with the call; they are closed when it ends
+	given   []*os.File // that go with the reply
 }
 
 // invocation is a call whose arguments have been read.
@@ -77,41 +79,48 @@ func bind[A, R any, PA pointer[A], PR pointer[R]](p *program, number uint32, f f
 	}
 }
 
-// handle deals with one message. An error ends the connection.
-func (c *conn) handle(msg []byte) error {
-	h := remote.ParseHeader(msg)
-	body := msg[remote.HeaderSize:]
+// handle deals with one message and closes the files that came with it. An error ends the connection.
+func (c *conn) handle(h remote.Header, body []byte, files []*os.File) error {
+	e, inv, err := c.prepare(h, body)
+	if err != nil || inv == nil {
+		closeFiles(files)
+		return err
+	}
+	return c.call(h, e, inv, files)
+}
+
+// prepare reads a call. What is no call, or cannot be made, is dealt with here.
+func (c *conn) prepare(h remote.Header, body []byte) (*entry, invocation, error) {
+	nothing := func(err error) (*entry, invocation, error) { return nil, nil, err }
 	switch {
 	case h.Program == remote.ProgramKeepalive:
 		if h.Procedure == remote.KeepalivePing && h.Type == remote.Message {
 			c.postKeepalive(remote.KeepalivePong)
 		}
-		return nil
+		return nothing(nil)
 	case h.Type == remote.Stream:
-		return c.handleStream(h, body)
-	case h.Type == remote.CallWithFDs:
-		return fmt.Errorf("message brings file descriptors, which was never offered")
-	case h.Type != remote.Call:
-		return c.reject(h, virterr.New(virterr.RPC, "Unexpected message type %d", h.Type))
+		return nothing(c.handleStream(h, body))
+	case h.Type != remote.Call && h.Type != remote.CallWithFDs:
+		return nothing(c.reject(h, virterr.New(virterr.RPC, "Unexpected message type %d", h.Type)))
 	case h.Status != remote.OK:
-		return c.reject(h, virterr.New(virterr.RPC, "Unexpected message status %d", h.Status))
+		return nothing(c.reject(h, virterr.New(virterr.RPC, "Unexpected message status %d", h.Status)))
 	}
 	p := c.srv.programs[h.Program]
 	if p == nil || h.Version != remote.Version {
-		return c.reject(h, virterr.New(virterr.RPC, "Cannot find program %d version %d", h.Program, h.Version))
+		return nothing(c.reject(h, virterr.New(virterr.RPC, "Cannot find program %d version %d", h.Program, h.Version)))
 	}
 	e := p.find(h.Procedure)
 	if e == nil {
-		return c.reject(h, virterr.Unsupported(callName(h.Program, h.Procedure)))
+		return nothing(c.reject(h, virterr.Unsupported(callName(h.Program, h.Procedure))))
 	}
 	if err := c.admit(e); err != nil {
-		return c.reject(h, err)
+		return nothing(c.reject(h, err))
 	}
 	inv, err := e.read(body)
 	if err != nil {
-		return c.reject(h, virterr.New(virterr.RPC, "Unable to decode the arguments of %s: %w", e.Name, err))
+		return nothing(c.reject(h, virterr.New(virterr.RPC, "Unable to decode the arguments of %s: %w", e.Name, err)))
 	}
-	return c.call(h, e, inv)
+	return e, inv, nil
 }
 
 // admit decides whether the connection may make the call at all.
@@ -129,9 +138,9 @@ func (c *conn) admit(e *entry) error {
 }
 
 // call runs the call: here when it is quick, on a goroutine of its own otherwise.
-func (c *conn) call(h remote.Header, e *entry, inv invocation) error {
+func (c *conn) call(h remote.Header, e *entry, inv invocation, files []*os.File) error {
 	if e.Has(remote.Quick) {
-		return c.answer(h, e, inv)
+		return c.answer(h, e, inv, files)
 	}
 	slots := c.slots
 	if e.Has(remote.Priority) {
@@ -140,23 +149,28 @@ func (c *conn) call(h remote.Header, e *entry, inv invocation) error {
 	select {
 	case slots <- struct{}{}:
 	case <-c.srv.stopping:
+		closeFiles(files)
 		return errGone
 	}
 	c.calls.Go(func() {
 		defer func() { <-slots }()
-		_ = c.answer(h, e, inv) // a client that is gone is noticed by read
+		_ = c.answer(h, e, inv, files) // a client that is gone is noticed by read
 	})
 	return nil
 }
 
 // answer runs the call and writes its reply.
-func (c *conn) answer(h remote.Header, e *entry, inv invocation) error {
-	q := &request{ctx: c.srv.ctx, conn: c, backend: c.srv.backend, header: h}
+func (c *conn) answer(h remote.Header, e *entry, inv invocation, files []*os.File) error {
+	q := &request{ctx: c.srv.ctx, conn: c, backend: c.srv.backend, header: h, files: files}
+	defer func() { closeFiles(q.files); closeFiles(q.given) }()
 	if err := c.guarded(q, e, inv); err != nil {
 		return c.reject(h, err)
 	}
 	reply := h
 	reply.Type, reply.Status = remote.Reply, remote.OK
+	if len(q.given) > 0 {
+		return c.answerWithFiles(q, reply, inv)
+	}
 	buf, err := remote.Append(c.srv.bufs.get(), reply, inv.result())
 	if err != nil {
 		c.srv.log.Error("encode a reply", "procedure", e.Name, "error", err)
@@ -169,6 +183,16 @@ func (c *conn) answer(h remote.Header, e *entry, inv invocation) error {
 		q.after()
 	}
 	return nil
+}
+
+// answerWithFiles writes a reply that descriptors follow.
+func (c *conn) answerWithFiles(q *request, reply remote.Header, inv invocation) error {
+	reply.Type = remote.ReplyWithFDs
+	buf, err := remote.AppendWithFDs(c.srv.bufs.get(), reply, len(q.given), inv.result())
+	if err != nil {
+		return c.reject(q.header, virterr.New(virterr.RPC, "Unable to encode a reply: %w", err))
+	}
+	return c.out.sendFiles(buf, q.given)
 }
 
 // guarded runs the call; a panic becomes its error.

@@ -56,6 +56,10 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig | DeviceForce, true
 	case remote.ProcDomainBlockStatsFlags:
 		return typedParamStrings, true
+	case remote.ProcDomainOpenGraphics, remote.ProcDomainOpenGraphicsFD:
+		return OpenGraphicsSkipAuth, true
+	case remote.ProcDomainOpenChannel:
+		return ChannelForce, true
 	case remote.ProcDomainOpenConsole:
 		return ConsoleForce | ConsoleSafe, true
 	}

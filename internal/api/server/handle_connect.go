@@ -11,6 +11,7 @@ import (
 
 // Features a client may ask for (virDrvFeature) and that are there.
 const (
+	featureFDPassing        = 8
 	featureTypedParamString = 9
 	featureKeepalive        = 10
 	featureEventCallback    = 14
@@ -35,6 +36,7 @@ func newPrograms() map[uint32]*program {
 	bindEvents(p)
 	bindStorage(p)
 	bindMetadata(p)
+	bindGraphics(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)
@@ -138,6 +140,8 @@ func supportsFeature(q *request, a *remote.Int, r *remote.Int) error {
 		q.conn.heard.Store(true)
 		q.conn.keepalive.Store(true)
 		r.N = 1
+	case featureFDPassing:
+		r.N = flag(q.conn.passesFiles())
 	case featureTypedParamString, featureEventCallback, featureCloseCallback, featureNetworkUpdate:
 		r.N = 1
 	}

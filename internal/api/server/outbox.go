@@ -49,6 +49,14 @@ func (o *outbox) init(nc net.Conn, bufs *buffers, limit int, spawn func(func()))
 
 // send writes buf and gives it back to the pool. It waits for its turn and for the client.
 func (o *outbox) send(buf []byte) error {
+	return o.turn(buf, func() error {
+		_, err := o.nc.Write(buf)
+		return err
+	})
+}
+
+// turn waits until nobody else writes, writes, and gives buf back to the pool.
+func (o *outbox) turn(buf []byte, write func() error) error {
 	o.mu.Lock()
 	for o.writing && !o.dead {
 		o.idle.Wait()
@@ -59,7 +67,7 @@ func (o *outbox) send(buf []byte) error {
 	}
 	o.writing = true
 	o.mu.Unlock()
-	_, err := o.nc.Write(buf)
+	err := write()
 	o.bufs.put(buf)
 	if err != nil {
 		o.kill()
