@@ -110,6 +110,16 @@ func (c *channels) await(ctx context.Context, alias string) (closed <-chan struc
 	}
 }
 
+// now is what is closed when the guest closes a channel that it has open; nil when it has not.
+func (c *channels) now(alias string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if was := c.opened[alias]; was != nil {
+		return was
+	}
+	return nil
+}
+
 // onChannel is a guest that opened or closed its side of a virtio channel.
 func (e *Engine) onChannel(_ context.Context, d *domain, run *running, ev qmp.Event) {
 	var data struct {

@@ -70,34 +70,6 @@ func (e *Engine) remember(d *domain, run *running) error {
 	return nil
 }
 
-// ShutdownDomain implements server.DomainJobs: it presses the power button and does not wait for the guest.
-func (e *Engine) ShutdownDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
-	if flags != 0 && flags&server.ShutdownAcpiPowerBtn == 0 {
-		return virterr.New(virterr.ArgumentUnsupported, "only the ACPI power button can shut a guest down (--mode acpi)")
-	}
-	return e.powerButton(ctx, uuid, "shut down", false)
-}
-
-// RebootDomain implements server.DomainJobs: the guest shuts down by the power button and is then reset.
-func (e *Engine) RebootDomain(ctx context.Context, uuid spec.UUID, flags uint32) error {
-	if flags != 0 && flags&server.ShutdownAcpiPowerBtn == 0 {
-		return virterr.New(virterr.ArgumentUnsupported, "only the ACPI power button can reboot a guest (--mode acpi)")
-	}
-	return e.powerButton(ctx, uuid, "reboot", true)
-}
-
-func (e *Engine) powerButton(ctx context.Context, uuid spec.UUID, name string, reboot bool) error {
-	return e.control(ctx, uuid, name, func(ctx context.Context, d *domain, run *running) error {
-		reboot := reboot && run.doc().OnReboot == actionRestart // where a reboot is to end the guest, it just ends
-		if run.rebooting.Swap(reboot) != reboot {               // a daemon that dies before the guest has ended leaves word
-			if err := e.saveRecord(run); err != nil {
-				return virterr.New(virterr.SystemError, "cannot write down that domain '%s' is to %s: %w", d.label, name, err)
-			}
-		}
-		return monitorError(d, name, run.mon.Execute(ctx, "system_powerdown", nil, nil))
-	})
-}
-
 // ResetDomain implements server.DomainJobs.
 func (e *Engine) ResetDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "reset", func(ctx context.Context, d *domain, run *running) error {

@@ -110,8 +110,6 @@ func (e *Engine) DomainVCPUs(uuid spec.UUID, flags uint32) (int32, error) {
 	live := flags&server.VCPULive != 0 || flags&server.VCPUConfig == 0 && v.run != nil
 	var h definition
 	switch {
-	case flags&server.VCPUGuest != 0:
-		return 0, virterr.New(virterr.ArgumentUnsupported, "how many virtual CPUs the guest of domain '%s' uses is not known: its agent is not asked", d.label)
 	case live && v.run == nil:
 		_, err := d.running()
 		return 0, err

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"taproom/internal/api/server"
-	"taproom/internal/api/virterr"
 	"taproom/internal/spec"
 )
 
@@ -21,8 +20,5 @@ func TestVirtualCPUsAreCountedAsAsked(t *testing.T) {
 		if got, err := e.DomainVCPUs(d.uuid, flags); got != want || err != nil {
 			t.Errorf("flags %#x: %d, %v; want %d", flags, got, err, want)
 		}
-	}
-	if n, err := e.DomainVCPUs(d.uuid, server.VCPULive|server.VCPUGuest); virterr.CodeOf(err) != virterr.ArgumentUnsupported {
-		t.Errorf("what only the guest knows: %d, %v", n, err)
 	}
 }

@@ -189,8 +189,10 @@ func (e *Engine) InterfaceAddresses(ctx context.Context, uuid spec.UUID, source 
 		return e.leasedAddresses(ctx, run)
 	case server.AddressesARP:
 		return e.neighbourAddresses(run)
+	case server.AddressesAgent:
+		return e.agentAddresses(ctx, uuid)
 	}
-	return nil, virterr.New(virterr.ArgumentUnsupported, "addresses of domain '%s' come from leases (--source lease) or ARP (--source arp); its guest agent is not asked", d.label)
+	return nil, virterr.New(virterr.ArgumentUnsupported, "Unknown IP address data source %d", source)
 }
 
 // leasedAddresses are those that DHCP gave to a guest's NICs.

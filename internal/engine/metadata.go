@@ -120,10 +120,15 @@ func (e *Engine) redocument(d *domain, run *running, doc *spec.Domain) error {
 	before := run.hardware()
 	now := *before
 	now.doc = doc
-	run.has.Store(&now)
+	return e.become(d, run, before, &now)
+}
+
+// become publishes what a guest consists of now, and writes it down. The caller holds the slot.
+func (e *Engine) become(d *domain, run *running, before, now *hardware) error {
+	run.has.Store(now)
 	if err := e.saveRecord(run); err != nil {
 		run.has.Store(before)
-		return virterr.New(virterr.SystemError, "cannot write down the document of domain '%s': %w%s", d.label, err, remedy(err))
+		return virterr.New(virterr.SystemError, "cannot write down what is known of domain '%s': %w%s", d.label, err, remedy(err))
 	}
 	return nil
 }

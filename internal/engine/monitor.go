@@ -18,6 +18,7 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 				e.lost(ctx, d, run)
 				return
 			}
+			e.publish(server.MonitorEvent{Domain: d.view().ref, Name: ev.Name, Time: ev.Time, Details: string(ev.Data)})
 			if handle := guestEvents[ev.Name]; handle != nil {
 				handle(e, ctx, d, run, ev)
 			}

@@ -67,6 +67,8 @@ type record struct {
 	Image string `json:"image,omitempty"`
 	// Autodestroy says that the guest ends with the connection of the client that started it.
 	Autodestroy bool `json:"autodestroy,omitempty"`
+	// AgentTimeout is how long the guest's agent may take to answer (virDomainAgentSetResponseTimeout).
+	AgentTimeout *int32 `json:"agent_timeout,omitempty"`
 }
 
 // port is one NIC of a guest on a link of the host.

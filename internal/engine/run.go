@@ -32,8 +32,9 @@ type running struct {
 	commanding atomic.Bool  // the daemon is telling its processors what to do
 	commanded  atomic.Int64 // when it last did, in microseconds
 	expected   expected
-	resets     resets // the watching goroutine's alone
-	agent      chan struct{}
+	resets     resets        // the watching goroutine's alone
+	agent      chan struct{} // has whoever talks to the agent of the built-in guest
+	guestAgent chan struct{} // has whoever talks to qemu-guest-agent
 	channels   channels
 	consoles   *consoles
 	beside     *companions
@@ -47,7 +48,8 @@ type told struct{ state, reason int32 }
 func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{
 		did: told{rec.State, rec.Reason}, saving: rec.Saving,
-		agent: make(chan struct{}, 1), consoles: &consoles{}, beside: &companions{}, cancel: func() {},
+		agent: make(chan struct{}, 1), guestAgent: make(chan struct{}, 1),
+		consoles: &consoles{}, beside: &companions{}, cancel: func() {},
 	}
 	run.has.Store(&hardware{rec: rec, head: headOf(doc), doc: doc})
 	run.balloonKiB.Store(run.head().MemKiB)
@@ -68,7 +70,8 @@ func (run *running) again() *running {
 	*next.rt() = *run.rt()
 	next.proc, next.did, next.saving = run.proc, run.did, run.saving
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
-	next.agent, next.consoles, next.beside, next.regained = run.agent, run.consoles, run.beside, run.regained
+	next.agent, next.guestAgent = run.agent, run.guestAgent
+	next.consoles, next.beside, next.regained = run.consoles, run.beside, run.regained
 	next.balloonKiB.Store(run.balloonKiB.Load())
 	next.rebooting.Store(run.rebooting.Load())
 	return next

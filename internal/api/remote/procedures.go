@@ -6,8 +6,18 @@ import "taproom/internal/api/xdr"
 func Procedures() []Procedure {
 	var all []Procedure
 	for _, group := range [][]Procedure{
-		connectProcedures(), domainProcedures(), jobProcedures(), saveProcedures(), networkProcedures(), eventProcedures(), storageProcedures(),
-		absentProcedures(), metadataProcedures(), deviceProcedures(), graphicsProcedures(),
+		connectProcedures(),
+		domainProcedures(),
+		jobProcedures(),
+		saveProcedures(),
+		networkProcedures(),
+		eventProcedures(),
+		storageProcedures(),
+		absentProcedures(),
+		metadataProcedures(),
+		deviceProcedures(),
+		graphicsProcedures(),
+		agentProcedures(),
 	} {
 		all = append(all, group...)
 	}
@@ -62,7 +72,7 @@ func domainProcedures() []Procedure {
 		proc[Domain, Int](ProcDomainGetAutostart, "DOMAIN_GET_AUTOSTART", ReadOnly|Priority|Quick),
 		proc[Domain, Uint64](ProcDomainGetMaxMemory, "DOMAIN_GET_MAX_MEMORY", ReadOnly|Priority|Quick),
 		proc[Domain, Int](ProcDomainGetMaxVCPUs, "DOMAIN_GET_MAX_VCPUS", ReadOnly|Priority|Quick),
-		proc[DomainFlags, Int](ProcDomainGetVCPUsFlags, "DOMAIN_GET_VCPUS_FLAGS", ReadOnly|Priority|Quick),
+		proc[DomainFlags, Int](ProcDomainGetVCPUsFlags, "DOMAIN_GET_VCPUS_FLAGS", ReadOnly|Priority),
 		proc[Domain, String](ProcDomainGetOSType, "DOMAIN_GET_OS_TYPE", ReadOnly|Priority|Quick),
 		proc[Domain, Int](ProcDomainIsActive, "DOMAIN_IS_ACTIVE", ReadOnly|Priority|Quick),
 		proc[Domain, Int](ProcDomainIsPersistent, "DOMAIN_IS_PERSISTENT", ReadOnly|Priority|Quick),

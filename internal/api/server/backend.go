@@ -27,6 +27,8 @@ type Backend interface {
 	DomainData
 	Descriptions
 	Displays
+	GuestAgents
+	Monitors
 	Networks
 	Storage
 	Events

@@ -19,6 +19,7 @@ const (
 	fromNodeDevices
 	fromSecrets
 	fromLeases
+	fromMonitors
 )
 
 // registration is a client's wish for events.
@@ -29,6 +30,8 @@ type registration struct {
 	uuid   spec.UUID
 	one    bool // only about uuid
 	legacy bool // no callback number on the wire
+	// wants says which of QEMU's own events are meant; nil for all.
+	wants func(name string) bool
 }
 
 // maxRegistrations of one client; libvirt's clients need one for each kind of event and domain.
@@ -113,10 +116,12 @@ type form struct {
 	payload   func(callback int32, legacy bool) xdr.Value
 	program   uint32 // 0 is libvirt's
 	everybody bool   // those who asked about one object are told too
+	name      string // of an event of QEMU's own
 }
 
 func (f *form) matches(r registration) bool {
-	return r.source == f.source && r.kind == f.kind && (!r.one || f.everybody || r.uuid == f.uuid) && (!r.legacy || f.legacy != 0)
+	return r.source == f.source && r.kind == f.kind && (!r.one || f.everybody || r.uuid == f.uuid) && (!r.legacy || f.legacy != 0) &&
+		(r.wants == nil || r.wants(f.name))
 }
 
 func (c *conn) postEvent(f form, r registration) {

@@ -54,6 +54,18 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return 0, true
 	case remote.ProcDomainUpdateDeviceFlags:
 		return AffectLive | AffectConfig | DeviceForce, true
+	case remote.ProcDomainGetHostname:
+		return HostnameLease | HostnameAgent, true
+	case remote.ProcDomainSetTime:
+		return SetTimeSync, true
+	case remote.ProcDomainSetUserPassword:
+		return PasswordEncrypted, true
+	case remote.ProcDomainAuthorizedSSHKeysSet:
+		return SSHKeysAppend | SSHKeysRemove, true
+	case remote.ProcDomainFSTrim, remote.ProcDomainFSFreeze, remote.ProcDomainFSThaw, remote.ProcDomainGetTime, remote.ProcDomainGetFSInfo,
+		remote.ProcDomainGetGuestVCPUs, remote.ProcDomainSetGuestVCPUs, remote.ProcDomainGetGuestInfo,
+		remote.ProcDomainAgentSetResponseTimeout, remote.ProcDomainAuthorizedSSHKeysGet:
+		return 0, true
 	case remote.ProcDomainBlockStatsFlags:
 		return typedParamStrings, true
 	case remote.ProcDomainOpenGraphics, remote.ProcDomainOpenGraphicsFD:

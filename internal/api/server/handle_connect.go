@@ -37,12 +37,15 @@ func newPrograms() map[uint32]*program {
 	bindStorage(p)
 	bindMetadata(p)
 	bindGraphics(p)
+	bindAgent(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)
+	qemu := newProgram(remote.QEMUProcedures())
+	bindQEMU(qemu)
 	return map[uint32]*program{
 		remote.ProgramRemote: p,
-		remote.ProgramQEMU:   newProgram(nil), // known, and empty: its calls answer "not supported"
+		remote.ProgramQEMU:   qemu,
 		remote.ProgramOwn:    own,
 	}
 }

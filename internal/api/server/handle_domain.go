@@ -53,6 +53,10 @@ func bindDomainReads(p *program) {
 		return err
 	})
 	bind(p, remote.ProcDomainGetVCPUsFlags, func(q *request, a *remote.DomainFlags, r *remote.Int) (err error) {
+		if a.Flags&VCPUGuest != 0 {
+			r.N, err = guestVCPUs(q, a)
+			return err
+		}
 		r.N, err = q.backend.DomainVCPUs(a.UUID, a.Flags)
 		return err
 	})

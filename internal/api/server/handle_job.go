@@ -82,6 +82,12 @@ func setVCPUs(q *request, uuid spec.UUID, n, flags uint32) error {
 	if n == 0 || n > 0xffff {
 		return virterr.New(virterr.InvalidArg, "%d virtual CPUs; want 1 to 65535", n).In(virterr.FromDom)
 	}
+	if flags&VCPUGuest != 0 {
+		if flags&(VCPUConfig|VCPUMaximum) != 0 {
+			return virterr.New(virterr.InvalidArg, "the guest has no say in the definition of a domain").In(virterr.FromDom)
+		}
+		return q.backend.SetGuestVCPUCount(q.conn.asked, uuid, n)
+	}
 	return q.backend.SetDomainVCPUs(q.ctx, uuid, n, flags)
 }
 

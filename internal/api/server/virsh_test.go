@@ -85,7 +85,7 @@ func golden(t *testing.T, name string, run func(args []string) string) {
 // calls, is lost), which happens on a busy machine.
 func TestVirshPrintsWhatItAlwaysDid(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"domain.golden", "network.golden", "host.golden", "errors.golden"} {
+	for _, name := range []string{"domain.golden", "network.golden", "host.golden", "errors.golden", "agent.golden"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := servertest.Serve(t, server.Options{Backend: servertest.New()})

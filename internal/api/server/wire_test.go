@@ -197,7 +197,7 @@ func TestBadCallIsAnsweredWithAnErrorAndTheConnectionGoesOn(t *testing.T) {
 		{"unknown procedure", change(func(h *remote.Header) { h.Procedure = 411 }), nil, virterr.NoSupport},
 		{"huge procedure", change(func(h *remote.Header) { h.Procedure = 0xffffffff }), nil, virterr.NoSupport},
 		{"event number as a call", change(func(h *remote.Header) { h.Procedure = remote.ProcDomainEventCallbackLifecycle }), nil, virterr.NoSupport},
-		{"procedure of the QEMU program", change(func(h *remote.Header) { h.Program = remote.ProgramQEMU; h.Procedure = 1 }), nil, virterr.NoSupport},
+		{"procedure of the QEMU program", change(func(h *remote.Header) { h.Program = remote.ProgramQEMU; h.Procedure = 2 }), nil, virterr.NoSupport},
 		{"unexpected type", change(func(h *remote.Header) { h.Type = remote.Reply }), nil, virterr.RPC},
 		{"unknown type", change(func(h *remote.Header) { h.Type = 77 }), nil, virterr.RPC},
 		{"unexpected status", change(func(h *remote.Header) { h.Status = remote.Failed }), nil, virterr.RPC},

@@ -195,7 +195,7 @@ $ desc guest --title
 No title for domain: guest
 [exit 0]
 $ metadata guest http://example.org/app
-error: this function is not supported by the connection driver: virDomainGetMetadata
+error: metadata not found: Requested metadata element is not present
 [exit 1]
 $ undefine guest
 Domain 'guest' has been undefined

@@ -324,7 +324,7 @@ $ domifaddr guest --source arp
 [exit 0]
 $ domifaddr guest --source agent
 error: Failed to query for interfaces addresses
-error: argument unsupported: addresses of domain 'guest' come from leases (--source lease) or ARP (--source arp); its guest agent is not asked
+error: Requested operation is not valid: domain 'guest' does not run: its guest agent cannot answer
 [exit 1]
 $ vncdisplay guest
 127.0.0.1:0
@@ -478,7 +478,7 @@ $ reset guest
 Domain 'guest' was reset
 [exit 0]
 $ domtime guest
-error: this function is not supported by the connection driver: virDomainGetTime
+error: Requested operation is not valid: domain 'guest' does not run: its guest agent cannot answer
 [exit 1]
 $ screenshot guest shot.ppm
 Screenshot saved to shot.ppm, with type of image/x-portable-pixmap
