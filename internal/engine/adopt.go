@@ -33,6 +33,7 @@ const (
 	statusPanicked  runStatus = "guest-panicked"
 	statusInMigrate runStatus = "inmigrate"
 	statusPaused    runStatus = "paused"
+	statusFinishing runStatus = "finish-migrate"
 )
 
 // errSilent is a QEMU that lives and does not answer, or that this host does not let us ask now.
@@ -74,20 +75,18 @@ func (e *Engine) hail(ctx context.Context, d *domain, run *running) (runStatus, 
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
 	run.mon = run.proc.QMP()
-	var reply struct {
-		Status runStatus `json:"status"`
-	}
-	if err := run.mon.Execute(ctx, "query-status", nil, &reply); err != nil {
+	status, err := run.status(ctx)
+	if err != nil {
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
 	e.learnBalloon(ctx, run)
 	if err := e.learnTerminals(ctx, run); err != nil {
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
-	if reply.Status == statusPrelaunch && run.rec().Phase == phaseStarting {
-		return reply.Status, nil // it will not be
+	if run.rec().Phase == phaseStarting && status.neverRan(run.rec().Incoming) {
+		return status, nil // it will not be
 	}
-	err := e.settle(ctx, d, run, run.hardware())
+	err = e.settle(ctx, d, run, run.hardware())
 	if run.mon.Err() != nil || ctx.Err() != nil {
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
@@ -95,7 +94,7 @@ func (e *Engine) hail(ctx context.Context, d *domain, run *running) (runStatus, 
 		e.problem.add(e.log, fmt.Sprintf("domain '%s': what it has of devices that are gone is not cleared away: %v", d.label, err))
 	}
 	e.retune(ctx, d, run)
-	return reply.Status, nil
+	return status, nil
 }
 
 // unanswered tells a QEMU that is just ending, which is no error, from one that lives and says nothing. The daemon before

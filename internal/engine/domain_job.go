@@ -89,6 +89,17 @@ func jobError(what, title string, err error) error {
 	return virterr.New(virterr.OperationFailed, "cannot %s: %w", what, err)
 }
 
+// besides is an error of a job with another that came of it; clients see one.
+func besides(err, more error) error {
+	var known *virterr.Error
+	if more == nil || !errors.As(err, &known) {
+		return errors.Join(err, more)
+	}
+	both := virterr.New(known.Code, "%s; %w", known.Detail, more)
+	both.Err = errors.Join(err, more)
+	return both
+}
+
 // AbortDomainJob implements server.DomainJobControl.
 func (e *Engine) AbortDomainJob(_ context.Context, uuid spec.UUID) error {
 	d, err := e.domain(uuid)

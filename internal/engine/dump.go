@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest/saveimage"
+	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
 
@@ -96,7 +98,7 @@ func (s *dumping) do(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(s.cannot(err), e.goOnAfterSave(ctx, s.d, run))
+		return besides(s.cannot(err), e.goOnAfterSave(ctx, s.d, run))
 	}
 	return nil
 }
@@ -154,29 +156,43 @@ func (s *dumping) memory(ctx context.Context, to *imageFile) error {
 		return err
 	}
 	args := map[string]any{"paging": false, "protocol": "fd:" + stateFD, "detach": true, "format": format}
+	over := s.run.expected.next("DUMP_COMPLETED")
+	s.run.dumpError.Store(nil)
 	if err := mon.Execute(ctx, "dump-guest-memory", args, nil); err != nil {
 		return err
 	}
-	for {
-		step := s.run.expected.next("DUMP_COMPLETED")
-		p, err := s.run.queryDump(ctx)
-		switch {
-		case err != nil:
-			return err
-		case p.Status == "completed":
-			bulk := to.k.Bulk(to.f, int64(p.Total), to.bypass)
-			return bulk.Flush()
-		case p.Status != "active":
-			return errors.New("QEMU cannot write the memory: is there room for it?")
-		}
-		select {
-		case <-step:
-		case <-mon.Done():
-			return errors.Join(errors.New("QEMU is gone"), mon.Err())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	select {
+	case <-over:
+	case <-mon.Done():
+		return errors.Join(errors.New("QEMU is gone"), mon.Err())
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+	p, err := s.run.queryDump(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.Status != "completed":
+		return s.run.dumpFailed()
+	}
+	return to.k.Bulk(to.f, int64(p.Total), to.bypass).Flush()
+}
+
+// onDumped keeps why QEMU could not write a guest's memory: it says so once.
+func (e *Engine) onDumped(_ context.Context, _ *domain, run *running, ev qmp.Event) {
+	var data struct {
+		Error *string `json:"error"`
+	}
+	_ = json.Unmarshal(ev.Data, &data) // without an error there was none
+	run.dumpError.Store(data.Error)
+}
+
+// dumpFailed is why QEMU could not write the memory.
+func (run *running) dumpFailed() error {
+	if why := run.dumpError.Load(); why != nil {
+		return errors.New("QEMU cannot write the memory: " + *why)
+	}
+	return errors.New("QEMU did not write the memory to the end")
 }
 
 func (run *running) queryDump(ctx context.Context) (p dumpProgress, err error) {
@@ -218,7 +234,7 @@ func (s *dumping) afterwards(ctx context.Context) error {
 	return e.remember(d, run)
 }
 
-// cannot says which guest could not be dumped to which file, and why.
+// cannot says which guest could not be dumped, and why.
 func (s *dumping) cannot(err error) error {
-	return jobError("dump domain '"+s.d.label+"' to "+s.request.Path, "domain core dump job", err)
+	return jobError("dump domain '"+s.d.label+"'", "domain core dump job", err)
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/guest/saveimage"
 	"taproom/internal/host"
 )
@@ -129,7 +131,12 @@ func (e *Engine) feed(s *savedImage, pipe *os.File) *transfer {
 		r, err := saveimage.NewReader(e.k.Bulk(s.file, s.header.Size(), s.bypass), s.header.Format)
 		if err == nil {
 			_, err = io.CopyBuffer(struct{ io.Writer }{pipe}, t.counted(r), make([]byte, copyStream))
-			err = errors.Join(err, r.Close())
+			if errors.Is(err, unix.EPIPE) { // QEMU has all it wants: what is left has checksums
+				_, err = io.Copy(io.Discard, r)
+			}
+			if cerr := r.Close(); err == nil {
+				err = cerr
+			}
 		}
 		t.err = err
 	})

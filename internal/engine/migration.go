@@ -44,6 +44,8 @@ const (
 	stateFD = "taproom-state"
 	// unlimited is the most that QEMU 7.2 takes as a bandwidth, in bytes a second; libvirt gives it too.
 	unlimited = math.MaxInt64 >> 20 << 20
+	// finishingPause is between two questions whether it has finished with a migration. It takes QEMU less.
+	finishingPause = 5 * time.Millisecond
 	// cancelWithin is how long QEMU may take to let go of a stream.
 	cancelWithin = 10 * time.Second
 )
@@ -91,17 +93,37 @@ func (run *running) queryMigration(ctx context.Context) (m migration, err error)
 	return m, err
 }
 
-// cancelState has QEMU stop writing a state, and waits until it has.
+// cancelState has QEMU stop writing a state, and waits until the guest's processors can be told what to do again.
 func (run *running) cancelState(ctx context.Context) error {
 	m, err := run.queryMigration(ctx)
-	if err != nil || m.over() {
+	if err == nil && !m.over() {
+		if err = run.mon.Execute(ctx, "migrate_cancel", nil, nil); err == nil {
+			_, err = run.stateSent(ctx)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	if err := run.mon.Execute(ctx, "migrate_cancel", nil, nil); err != nil {
-		return err
+	for { // QEMU says that a migration failed before it has finished with it, and nothing when it has
+		status, err := run.status(ctx)
+		if err != nil || status != statusFinishing {
+			return err
+		}
+		select {
+		case <-time.After(finishingPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	_, err = run.stateSent(ctx)
-	return err
+}
+
+// status is what QEMU says that the guest's processors do.
+func (run *running) status(ctx context.Context) (runStatus, error) {
+	var reply struct {
+		Status runStatus `json:"status"`
+	}
+	err := run.mon.Execute(ctx, "query-status", nil, &reply)
+	return reply.Status, err
 }
 
 // failed is why a migration that is over came to nothing; nil when it is whole.

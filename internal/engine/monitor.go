@@ -62,6 +62,7 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 	"SPICE_CONNECTED":           tell(tellDisplay(displayConnect)),
 	"SPICE_INITIALIZED":         tell(tellDisplay(displayInitialize)),
 	"SPICE_DISCONNECTED":        tell(tellDisplay(displayDisconnect)),
+	"DUMP_COMPLETED":            (*Engine).onDumped,
 	"WATCHDOG":                  (*Engine).onWatchdog,
 	"BLOCK_IO_ERROR":            (*Engine).onIOError,
 	"DEVICE_DELETED":            (*Engine).onDeleted,

@@ -108,7 +108,10 @@ func (s *starting) load(ctx context.Context) error {
 		err = s.running.readState(ctx)
 	}
 	if err == nil {
-		return nil
+		if err = t.end(ctx); err == nil {
+			return nil
+		}
+		return savedError(s.from.image.path, err)
 	}
 	t.cut()
 	if damage := t.damage(); damage != nil {

@@ -38,8 +38,9 @@ type running struct {
 	channels   channels
 	consoles   *consoles
 	beside     *companions
-	cancel     context.CancelFunc // ends the goroutine that watches it
-	regained   time.Time          // when its monitor last broke; zero when it never did
+	dumpError  atomic.Pointer[string] // what QEMU said of the last dump of its memory; nil when that is nothing
+	cancel     context.CancelFunc     // ends the goroutine that watches it
+	regained   time.Time              // when its monitor last broke; zero when it never did
 }
 
 // told is what the daemon last told a guest's processors to do, and why: that a guest stands still, QEMU knows as well.

@@ -135,7 +135,7 @@ func (s *savingJob) do(ctx context.Context) error {
 		return s.cannot(err)
 	}
 	if err := s.write(ctx); err != nil {
-		return errors.Join(s.cannot(err), e.goOnAfterSave(ctx, d, run))
+		return besides(s.cannot(err), e.goOnAfterSave(ctx, d, run))
 	}
 	if err := publishImage(e.k, *run.saving); err != nil {
 		run.saving.Done = false
@@ -276,9 +276,9 @@ func (e *Engine) runAgain(ctx context.Context, d *domain, run *running, reason i
 	return nil
 }
 
-// cannot says which guest could not be saved to which file, and why.
+// cannot says which guest could not be saved, and why.
 func (s *savingJob) cannot(err error) error {
-	return jobError("save domain '"+s.d.label+"' to "+s.request.Path, "domain save job", err)
+	return jobError("save domain '"+s.d.label+"'", "domain save job", err)
 }
 
 // otherDocument reads a document that a client wants in the place of a saved one: the machine that the guest sees must be
