@@ -91,7 +91,7 @@ func (e *Engine) hail(ctx context.Context, d *domain, run *running) (runStatus, 
 		return statusGone, unanswered(ctx, run.proc, err)
 	}
 	if err != nil {
-		e.problem.add(e.log, fmt.Sprintf("domain '%s': what it has of devices that are gone is not cleared away: %v", d.label, err))
+		e.log.Warn("what a guest has of devices that are gone is not cleared away", "domain", d.label, "error", err)
 	}
 	e.retune(ctx, d, run)
 	return status, nil

@@ -129,7 +129,7 @@ func (e *Engine) rework(ctx context.Context, uuid spec.UUID, flags uint32, what 
 		if err == nil {
 			err = e.refit(ctx, d, run, next, flags&server.DeviceForce != 0)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errPending) {
 			return plugError(d, what, err)
 		}
 	}

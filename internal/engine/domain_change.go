@@ -59,46 +59,6 @@ func (e *Engine) balloon(ctx context.Context, d *domain, kib uint64) error {
 	})
 }
 
-// SetDomainVCPUs implements server.DomainJobs. It changes the definition; virtual CPUs are not plugged into what runs.
-func (e *Engine) SetDomainVCPUs(ctx context.Context, uuid spec.UUID, count uint32, flags uint32) error {
-	d, err := e.domain(uuid)
-	if err != nil {
-		return err
-	}
-	live, _, err := d.affects(flags &^ (server.VCPUMaximum | server.VCPUGuest))
-	if err != nil {
-		return err
-	}
-	if live || flags&server.VCPUGuest != 0 {
-		return virterr.New(virterr.OperationUnsupported, "virtual CPUs of domain '%s' cannot be changed while it runs; use --config", d.label)
-	}
-	if count == 0 {
-		return virterr.New(virterr.InvalidArg, "domain '%s' needs at least one virtual CPU", d.label)
-	}
-	return e.edit(ctx, d, "set the virtual CPUs of", func(doc *spec.Domain) error {
-		n := strconv.FormatUint(uint64(count), 10)
-		if flags&server.VCPUMaximum != 0 {
-			if online, err := doc.OnlineVCPUs(); err != nil || online >= uint(count) {
-				doc.VCPU.Current = ""
-			}
-			doc.VCPU.Value = n
-			return nil
-		}
-		most, err := doc.MaxVCPUs()
-		if err != nil {
-			return err
-		}
-		if uint(count) > most {
-			return virterr.New(virterr.InvalidArg, "requested vcpus is greater than max allowable vcpus for the persistent domain: %d > %d", count, most)
-		}
-		doc.VCPU.Current = n
-		if uint(count) == most {
-			doc.VCPU.Current = ""
-		}
-		return nil
-	})
-}
-
 // affects says what a change is for: with neither flag what runs, or the definition of what does not.
 func (d *domain) affects(flags uint32) (live, config bool, err error) {
 	v := d.view()

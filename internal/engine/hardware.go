@@ -28,7 +28,7 @@ func (h *hardware) has(name string) bool {
 
 // pin keeps what the run has fixed.
 func (h *hardware) pin(p guest.Pins) {
-	p.Added = h.rec.Pins.Added
+	p.Added, p.Made = h.rec.Pins.Added, h.rec.Pins.Made
 	h.rec.Pins = p
 }
 

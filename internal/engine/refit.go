@@ -81,8 +81,8 @@ func countPCI(doc *spec.Domain) int {
 }
 
 // refit makes a running guest consist of something else, by the difference. What may be half-made afterwards is written
-// down first. When a step fails, or a daemon dies on the way, what QEMU then has decides (settle). The caller holds the
-// domain's slot.
+// down first. When a step fails, or a daemon dies on the way, what QEMU then has decides (settle). With errPending a device
+// goes when its guest lets go of it. The caller holds the domain's slot.
 func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardware, force bool) error {
 	now := run.hardware()
 	r := &refitting{e: e, d: d, run: run, now: now, next: next, opening: starting{e: e, d: d, running: run, doc: next.doc}}
@@ -107,7 +107,6 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	case err == nil:
 		err = r.publish(ctx)
 	case errors.Is(err, errPending): // it is written down as it was
-		return nil
 	default:
 		if serr := e.settle(context.WithoutCancel(ctx), d, run, half); serr != nil {
 			e.log.Error("what a failed change of a guest's devices left is not cleared away", "domain", d.label, "error", serr)

@@ -28,7 +28,12 @@ func (run *running) unplug(ctx context.Context, s plug.Step) error {
 	gone, no := run.expected.next(left(s.Leaves)), run.expected.next(rejected(s.Leaves))
 	defer run.expected.forget(left(s.Leaves), gone)
 	defer run.expected.forget(rejected(s.Leaves), no)
-	if err := run.mon.Execute(ctx, s.Command, s.Args, nil); err != nil {
+	err := run.mon.Execute(ctx, s.Command, s.Args, nil)
+	var refused *qmp.Error
+	switch {
+	case errors.As(err, &refused) && refused.Class == "DeviceNotFound": // the guest let go of it just now
+		return nil
+	case err != nil:
 		return err
 	}
 	return run.await(ctx, gone, no, errRejected, errPending)

@@ -21,7 +21,7 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	setAliases(d, fam)
 	c := &compiler{d: d, dev: d.Devices, rt: rt, fam: fam, out: &Compiled{Config: &qemu.Config{}}, boot: map[string]int{}}
 	c.cfg = c.out.Config
-	c.out.Pins = Pins{FDSets: map[string]int{}, Boot: rt.Pins.Boot, VCPUs: rt.Pins.VCPUs, Added: rt.Pins.Added}
+	c.out.Pins = Pins{FDSets: map[string]int{}, Boot: rt.Pins.Boot, VCPUs: rt.Pins.VCPUs, Added: rt.Pins.Added, Made: rt.Pins.Made}
 	steps := []func() error{
 		c.machine, c.firmware, c.processor, c.addedVCPUs, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
 		c.controllers, c.hubs, c.ccidReaders, c.disks, c.interfaces, c.smartcards, c.serials, c.parallels, c.channels, c.consoles,

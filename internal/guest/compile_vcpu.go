@@ -33,7 +33,7 @@ func (c *compiler) addedVCPUs() error {
 		}
 	}
 	for _, i := range c.rt.Pins.Added {
-		core, p := i/n[2], device(c.cfg.CPU.Head+"-x86_64-cpu", VCPUName(i))
+		core, p := i/n[2], device(cmp.Or(c.cfg.CPU.Head, "qemu64")+"-x86_64-cpu", VCPUName(i))
 		p = p.With("socket-id", core/n[1]/n[0])
 		if n[0] > 1 {
 			p = p.With("die-id", core/n[1]%n[0])

@@ -3,6 +3,7 @@ package clienttest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,6 +54,36 @@ func TestDevicesOfARunningGuestAreChanged(t *testing.T) {
 	m.do("destroy", "demo")
 	events.line("event 'lifecycle' for domain 'demo': Stopped Destroyed")
 	c.golden("plug.events", plugs(events.all()))
+	m.do("undefine", "demo")
+	m.do("net-destroy", "lab")
+	m.do("net-undefine", "lab")
+	if left := m.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Virtual CPUs are plugged into a guest that runs, wherever its topology has a place, and it lets go of them again.
+func TestVirtualCPUsOfARunningGuestAreChanged(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	m := c.install("<vcpu>1</vcpu>", "<vcpu current='1'>4</vcpu>", "<features>",
+		"<cpu mode='custom' match='exact'><model fallback='forbid'>qemu64</model><topology sockets='1' dies='2' cores='1' threads='2'/></cpu><features>")
+	m.do("start", "demo")
+	m.boot()
+	c.tell("vcpus.story")
+	// A guest that is busy with those that came lets go of one later: what is left is to be asked for again.
+	for deadline := time.Now().Add(patience); ; {
+		out, code := c.run(c.virsh("setvcpus", "demo", "2", "--live"))
+		if code == 0 {
+			break
+		}
+		if !strings.Contains(out, "vcpu unplug request timed out") || time.Now().After(deadline) {
+			t.Fatalf("virsh setvcpus: exit %d: %s", code, out)
+		}
+	}
+	m.restart("kill")
+	c.tell("vcpus.after")
+	m.do("destroy", "demo")
 	m.do("undefine", "demo")
 	m.do("net-destroy", "lab")
 	m.do("net-undefine", "lab")
