@@ -67,6 +67,12 @@ func (s *starting) makeNVRAM(n guest.Need) error {
 	return k.WriteFile(n.Path, data, 0o600, true)
 }
 
+// sweepNVRAM removes what a copy left that a daemon's end cut short.
+func (e *Engine) sweepNVRAM() error {
+	_, err := e.k.SweepTemp(e.paths.NVRAM())
+	return err
+}
+
 // nvramAtUndefine refuses to forget a domain whose UEFI variables nobody decided about, and removes those that are to go:
 // before the definition, which is how they are found.
 func (e *Engine) nvramAtUndefine(d *domain, flags uint32) error {

@@ -138,7 +138,7 @@ func TestCharacterDevices(t *testing.T) {
 		{"log where no folder is", serial("file", "/nowhere/deep/log", ""), virterr.SystemError, "cannot start domain 'broken': serial0: /nowhere/deep/log: no such file or directory; create it, or correct the path in the document"},
 		{"listen where a file is", serial("unix", at("file"), " mode='bind'"), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/file: listen on ROOT/images/file: something that is not a socket is there; move it away"},
 		{"listen where somebody does", serial("unix", at("socket"), " mode='bind'"), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/socket: listen on ROOT/images/socket: another process serves it; stop that process, or choose another directory"},
-		{"connect to nobody", serial("unix", at("gone"), " mode='connect'"), virterr.ConfigUnsupported, "define: unsupported configuration: domain 'broken': devices/serial/source/@mode is not supported: \"connect\" is not implemented; use bind"},
+		{"connect to nobody", serial("unix", at("gone"), " mode='connect'"), virterr.SystemError, "cannot start domain 'broken': serial0: ROOT/images/gone: no such file or directory; create it, or correct the path in the document"},
 		{"path too long", serial("unix", at(strings.Repeat("x", 120)), " mode='bind'"), virterr.XMLError, "XML error: domain 'broken': invalid serial0: socket path ROOT/images/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx is longer than 107 bytes"},
 		{"random numbers from a folder", func() error {
 			return w.start(guest("broken", `<rng model='virtio'><backend model='random'>`+at("folder")+`</backend></rng>`))

@@ -99,11 +99,11 @@ func changeGraphics(g, by *spec.Graphics, running bool) error {
 		return nil
 	}
 	rest := *by
-	rest.Passwd, rest.PasswdValidTo, rest.Extra = "", "", spec.Extra{}
-	rest.Port, rest.WebSocket, rest.Listen, rest.Listens = "", "", "", nil // as the document of what runs shows them
+	rest.Passwd, rest.PasswdValidTo, rest.Connected, rest.Extra = "", "", "", spec.Extra{}
+	rest.Port, rest.TLSPort, rest.WebSocket, rest.Listen, rest.Socket, rest.Listens = "", "", "", "", "", nil // as the document of what runs shows them
 	if !(spec.AnyDevice{Kind: "graphics", Value: g}).Says(spec.AnyDevice{Kind: "graphics", Value: &rest}) {
 		return refused("of a display only the password can be changed while the guest runs; use --config")
 	}
-	g.Passwd, g.PasswdValidTo = by.Passwd, by.PasswdValidTo
+	g.Passwd, g.PasswdValidTo, g.Connected = by.Passwd, by.PasswdValidTo, by.Connected
 	return nil
 }
