@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/qemu"
 	"taproom/internal/qemu/companion"
@@ -48,16 +51,50 @@ func (s *starting) startCompanions(ctx context.Context) error {
 	return nil
 }
 
+// companionsServe looks for one that ended before the guest ran: its device would be dead from the beginning.
+func (s *starting) companionsServe() error {
+	for i, p := range s.running.beside.list {
+		select {
+		case <-p.Exited():
+			c := s.compiled.Companions[i]
+			return virterr.New(virterr.OperationFailed, "cannot start domain '%s': the program that serves its device %s ended at once (%s); what it said is in %s", s.d.label, c.Device, p.How(), s.logOf(c, p.Name))
+		default:
+		}
+	}
+	return nil
+}
+
 // program is what serves a device, made ready to be started.
 func (s *starting) program(ctx context.Context, c guest.Companion) (companion.Program, error) {
-	return s.swtpm(ctx, c)
+	if c.Passt == nil {
+		return s.swtpm(ctx, c)
+	}
+	path, err := s.e.installed("passt", "passt")
+	if err != nil {
+		return companion.Program{}, err
+	}
+	if c.Log != "" { // looked at before it is opened to be written: a FIFO would not let the start go on
+		n := guest.Need{Path: c.Log, Access: guest.Append, Device: c.Device}
+		f, err := s.openOutput(n, os.O_APPEND)
+		if err != nil {
+			return companion.Program{}, &guest.NeedError{Need: n, Err: s.explain(n, err)}
+		}
+		_ = f.Close()
+	}
+	who := s.e.confinement(s.running.rec().UID)
+	return companion.Passt(path, c.Passt, who.UID, who.GID), nil
 }
 
 func (s *starting) companionSpec(c guest.Companion, p companion.Program) companion.Spec {
 	return companion.Spec{
 		Program: p, Device: c.Device, RunDir: s.e.places(s.d).dir, Launcher: s.e.cfg.Launch, Cgroup: s.running.rec().Cgroup,
-		LogPath: filepath.Join(s.e.paths.Logs(), s.d.label+"-"+c.Device+"-"+p.Name+logSuffix),
+		LogPath: s.logOf(c, p.Name),
 	}
+}
+
+// logOf is where a companion writes: where the document says, or beside the log of its QEMU.
+func (s *starting) logOf(c guest.Companion, program string) string {
+	return cmp.Or(c.Log, filepath.Join(s.e.paths.Logs(), s.d.label+"-"+c.Device+"-"+program+logSuffix))
 }
 
 // installed finds a program, or says which package has it.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
 	"taproom/internal/qemu"
+	"taproom/internal/qemu/companion"
 	"taproom/internal/spec"
 )
 
@@ -20,6 +23,25 @@ func (e *Engine) cgroupOf(uuid spec.UUID) string {
 		return ""
 	}
 	return filepath.Join(e.cgroup, guestCgroup+uuid.String())
+}
+
+// processesOf takes hold of what runs of a guest by the pid files in its directory: QEMU's, and those of the programs beside
+// it. What starts after the daemon that wrote down the guest has ended does not go on, so these are all.
+func (e *Engine) processesOf(uuid spec.UUID) (all []*host.PIDFD, err error) {
+	dir := e.paths.Guest(uuid.String())
+	entries, err := e.k.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name == pidName || strings.HasSuffix(name, companion.PIDSuffix) {
+			p, perr := e.processAt(filepath.Join(dir, name))
+			if err = errors.Join(err, perr); p != nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all, err
 }
 
 // processAt takes hold of the process that a pid file names; nil when there is none any more. taproom-launch writes the
@@ -39,20 +61,20 @@ func (e *Engine) processAt(pidFile string) (*host.PIDFD, error) {
 	return p, err
 }
 
-// killGuest ends everything that runs of a guest: what is in its cgroup or, without one, its QEMU, which may start nothing.
+// killGuest ends everything that runs of a guest: what is in its cgroup or, without one, what its pid files name, none of
+// which may start anything.
 func (e *Engine) killGuest(uuid spec.UUID, cgroup string) error {
 	if cgroup != "" {
 		return e.k.KillCgroup(cgroup)
 	}
-	p, err := e.processAt(e.pidFile(uuid))
-	if p == nil || err != nil {
-		return err
+	all, err := e.processesOf(uuid)
+	for _, p := range all {
+		if serr := e.k.Signal(p, unix.SIGKILL); !errors.Is(serr, host.ErrGone) {
+			err = errors.Join(err, serr)
+		}
+		err = errors.Join(err, p.Close())
 	}
-	defer p.Close()
-	if err := e.k.Signal(p, unix.SIGKILL); err != nil && !errors.Is(err, host.ErrGone) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // awaitGone waits until a guest that was killed is gone, and removes its cgroup. It does not wait for ever: a process in
@@ -73,10 +95,9 @@ func (e *Engine) gone(ctx context.Context, uuid spec.UUID, cgroup string) error 
 	if cgroup != "" {
 		return e.k.RemoveCgroup(ctx, cgroup)
 	}
-	p, err := e.processAt(e.pidFile(uuid))
-	if p == nil || err != nil {
-		return err
+	all, err := e.processesOf(uuid)
+	for _, p := range all {
+		err = errors.Join(err, p.Wait(ctx), p.Close())
 	}
-	defer p.Close()
-	return p.Wait(ctx)
+	return err
 }

@@ -57,6 +57,7 @@ func UserPaths(getenv func(string) string, home, boot string) (p Paths, ignored 
 		Lib:        filepath.Join(absolute("XDG_STATE_HOME", filepath.Join(home, ".local/state")), program),
 		Run:        filepath.Join(run, program),
 		LibvirtRun: filepath.Join(run, "libvirt"),
+		LibvirtLib: filepath.Join(cache, "libvirt"),
 		Cache:      filepath.Join(cache, program),
 	}
 	p.Log = filepath.Join(p.Cache, "log")

@@ -169,4 +169,7 @@ func (e *Engine) places(d *domain) places {
 }
 
 func (p places) qmp() string { return filepath.Join(p.dir, "qmp.sock") }
-func (p places) pid() string { return filepath.Join(p.dir, "pid") }
+func (p places) pid() string { return filepath.Join(p.dir, pidName) }
+
+// pidName is the name of the file that says which process a guest's QEMU is.
+const pidName = "pid"

@@ -365,8 +365,8 @@ func (s *starting) instruct(ctx context.Context) error {
 			return tuneError(s.d, virterr.ConfigUnsupported, err)
 		}
 	}
-	if s.paused {
-		return nil
+	if err := s.companionsServe(); err != nil || s.paused {
+		return err
 	}
 	err := run.mon.Execute(ctx, "cont", nil, nil)
 	run.booted = time.Now()

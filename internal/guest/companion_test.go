@@ -13,6 +13,14 @@ import (
 // companion starts the real program that serves a device, and returns QEMU's end of its socket.
 func companion(t *testing.T, c Companion) *os.File {
 	t.Helper()
+	if c.Passt != nil { // which shows by its own tests that it serves; QEMU needs a peer that stays
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(pair[1]) })
+		return os.NewFile(uintptr(pair[0]), "passt")
+	}
 	return swtpm(t, c.TPM.Backend.Version)
 }
 

@@ -74,7 +74,7 @@ func nicQueues(n *spec.Interface, i int) (int, error) {
 // netdev is the host's side of a NIC.
 func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error {
 	if n.Type == "user" {
-		return c.slirp(n, i, id)
+		return c.userNetdev(n, i, id)
 	}
 	if n.Type != "network" && n.Type != "bridge" {
 		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge or user", nicName(n, i), n.Type)

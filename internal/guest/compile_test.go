@@ -72,6 +72,9 @@ func describe(c *Compiled) string {
 		b.WriteString(strings.Join(words, " ") + "\n")
 	}
 	for _, p := range c.Companions {
+		if p.Passt != nil {
+			b.WriteString(p.Device + ": passt " + strings.Join(p.Passt, " ") + "\n")
+		}
 		b.WriteString(p.Device + ": a companion as " + p.File + "\n")
 	}
 	for _, s := range c.Taints {

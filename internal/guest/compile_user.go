@@ -2,6 +2,8 @@ package guest
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"taproom/internal/qemu"
 	"taproom/internal/spec"
@@ -9,6 +11,82 @@ import (
 
 // maxForwards bounds the ports that QEMU's own user network forwards: each is a socket of its own.
 const maxForwards = 1024
+
+// userNetdev is the host's side of a NIC without a link on the host.
+func (c *compiler) userNetdev(n *spec.Interface, i int, id string) error {
+	if n.Passt() {
+		c.passt(n, id)
+		return nil
+	}
+	return c.slirp(n, i, id)
+}
+
+// passt connects a NIC with the passt that carries its frames.
+func (c *compiler) passt(n *spec.Interface, id string) {
+	file := n.Alias.Name + "-passt"
+	c.companion(Companion{Device: n.Alias.Name, File: file, Passt: passtOptions(n), Log: n.Backend.LogFile})
+	c.cfg.Netdevs = append(c.cfg.Netdevs, qemu.Props{
+		{Key: "type", Value: "stream"},
+		{Key: "id", Value: id},
+		{Key: "server", Value: false},
+		{Key: "addr", Value: qemu.Props{{Key: "type", Value: "fd"}, {Key: "str", Value: qemu.FD(file)}}},
+	})
+}
+
+// passtOptions say what a document chooses; the rest passt takes from the host's link with the default route.
+func passtOptions(n *spec.Interface) []string {
+	o := []string{}
+	for k := range n.IPs {
+		subnet := n.IPs[k].Subnet()
+		o = append(o, "--address", subnet.Addr().String())
+		if subnet.Addr().Is4() {
+			o = append(o, "--netmask", strconv.Itoa(subnet.Bits()))
+		}
+	}
+	if n.Source != nil && n.Source.Dev != "" {
+		o = append(o, "--interface", n.Source.Dev)
+	}
+	for k := range n.Forwards {
+		f := &n.Forwards[k]
+		o = append(o, "--"+f.Proto+"-ports", passtForward(f))
+	}
+	return o
+}
+
+// passtForward is a forwarding as passt writes it: [address][%device]/ports, "all" where none are named.
+func passtForward(f *spec.PortForward) string {
+	var ports []string
+	for k := range f.Ranges {
+		first, last, to := f.Ranges[k].Ports()
+		one := portRange(first, last)
+		switch {
+		case f.Ranges[k].Exclude == "yes":
+			one = "~" + one
+		case to != first:
+			one += ":" + portRange(to, to+last-first)
+		}
+		ports = append(ports, one)
+	}
+	if len(ports) == 0 {
+		ports = []string{"all"}
+	}
+	at := f.Address
+	if f.Dev != "" {
+		at += "%" + f.Dev
+	}
+	if at != "" {
+		at += "/"
+	}
+	return at + strings.Join(ports, ",")
+}
+
+// portRange is one port, or several in a row.
+func portRange(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
 
 // slirp is the host's side of a NIC whose network is QEMU itself.
 func (c *compiler) slirp(n *spec.Interface, i int, id string) error {

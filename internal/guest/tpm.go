@@ -10,6 +10,9 @@ type Companion struct {
 	Device string // its alias: tpm0
 	File   string // QEMU's end of the socket, among the files of the Config
 	TPM    *spec.TPM
+	// Passt is how passt is told of a NIC's addresses and ports; empty but not nil for one that takes the host's.
+	Passt []string
+	Log   string // where it writes, in place of a log of the daemon's; "" for that
 }
 
 // tpms settles models and versions. A TPM 1.2 is what tpm-tis has always been, and a tpm-crb is a TPM 2.0 by definition.

@@ -116,6 +116,55 @@ func TestAUserNetworkForwardsPorts(t *testing.T) {
 	}
 }
 
+// passt serves a guest's NIC from beside its QEMU, for root's daemon and for a session's: the guest gets the address of its
+// document, is reached through the forwarded port when another daemon has taken over, and passt ends with it.
+func TestPasstServesAUserNetwork(t *testing.T) {
+	t.Parallel()
+	for name, serve := range map[string]func(*testing.T) *clients{"system": func(t *testing.T) *clients { return serve(t) }, "session": serveSession} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t)
+			// passt takes the host's link with the default route as its model; this one leads nowhere.
+			c.daemon.NS.Shell("ip link add uplink type bridge; ip address add 10.0.0.2/8 dev uplink; ip link set uplink up; ip route add default via 10.0.0.1 dev uplink")
+			c.daemon.NS.Keep("link uplink")
+			m := c.installUser("<interface type='user'>", `<interface type='user'>
+      <ip family='ipv4' address='10.9.8.7' prefix='8'/>
+      <portForward proto='tcp' address='127.0.0.1'><range start='2022' to='22'/></portForward>
+      <backend type='passt'/>`)
+			m.do("start", "demo")
+			m.boot()
+			if got, want := m.lease(), "10.9.8.7/8"; got != want {
+				t.Errorf("the guest's address is %s, want %s", got, want)
+			}
+			m.restart("kill")
+			m.client = m.daemon.Client()
+			m.echo(22, "127.0.0.1:2022")
+			m.do("destroy", "demo")
+			m.do("undefine", "demo")
+			if left := m.daemon.Leftovers(); left != nil {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}
+
+// Without a link that leads anywhere passt ends at once, and a guest with a dead NIC is not what was asked for.
+func TestAGuestWhosePasstDoesNotServeIsNotStarted(t *testing.T) {
+	t.Parallel()
+	c := serveSession(t)
+	c.write("tiny.xml", strings.Replace(tiny, "<interface type='user'>", "<interface type='user'><backend type='passt' logFile='"+c.daemon.User().Home()+"/passt.log'/>", 1))
+	out, code := c.run(c.virsh("create", "tiny.xml"))
+	if code == 0 || !strings.Contains(out, "the program that serves its device net0 ended at once (exit status 1); what it said is in "+c.daemon.User().Home()+"/passt.log") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	if said, err := os.ReadFile(filepath.Join(c.daemon.User().Home(), "passt.log")); err != nil || !strings.Contains(string(said), "No external routable interface") {
+		t.Errorf("its log: %q, %v", said, err)
+	}
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // echo has the guest listen on a port, and exchanges a byte with it from the host.
 func (m *machine) echo(port int, at string) {
 	m.t.Helper()

@@ -44,13 +44,19 @@ type Program struct {
 	Dir      string   // where it runs; "" is /
 	UID, GID uint32   // 0 for one that runs as root and shuts itself in
 	Landlock *host.Landlock
+	// Connected has it find its end of QEMU's connection at SocketFD, rather than a socket that listens.
+	Connected bool
 }
 
+// PIDSuffix is what the names of companions' pid files end with.
+const PIDSuffix = ".pid"
+
 // PIDFile is where the process of a device's companion is written down.
-func PIDFile(runDir, device string) string { return filepath.Join(runDir, device+".pid") }
+func PIDFile(runDir, device string) string { return filepath.Join(runDir, device+PIDSuffix) }
 
 // Process is one that was started or adopted.
 type Process struct {
+	Name   string // of the program; "" for one that was adopted
 	Device string
 	PID    int
 
@@ -76,11 +82,29 @@ func Start(ctx context.Context, k *host.Kernel, s Spec) (*Process, *os.File, err
 	if err != nil {
 		return nil, nil, fail(err)
 	}
-	child, err := start(ctx, k, s, PIDFile(s.RunDir, s.Device), listener)
+	served := listener
+	if s.Program.Connected {
+		if served, err = accept(listener); err != nil {
+			return nil, nil, errors.Join(fail(err), conn.Close())
+		}
+		defer served.Close()
+	}
+	child, err := start(ctx, k, s, PIDFile(s.RunDir, s.Device), served)
 	if err != nil {
 		return nil, nil, errors.Join(fail(err), conn.Close())
 	}
-	return watch(ctx, child, s.Device), conn, nil
+	p := watch(ctx, child, s.Device)
+	p.Name = s.Program.Name
+	return p, conn, nil
+}
+
+// accept takes the connection that waits.
+func accept(listener *os.File) (*os.File, error) {
+	fd, _, err := unix.Accept4(int(listener.Fd()), unix.SOCK_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("accept QEMU's connection: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "connection"), nil
 }
 
 // Run runs a program to its end, which has to be a good one. It inherits nothing.
