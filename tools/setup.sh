@@ -10,8 +10,8 @@ case ${1:-} in
   build) packages="ca-certificates git" ;;
   run) packages="ca-certificates git $run" ;;
   test) packages="ca-certificates git $run qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc busybox bind9-dnsutils curl procps dbus-daemon iptables iputils-ping ndisc6 ipxe-qemu systemd qemu-guest-agent ovmf swtpm swtpm-tools" ;;
-  desktop) packages="virtinst virt-manager genisoimage qemu-utils ovmf xvfb openbox xauth x11-utils imagemagick at-spi2-core gir1.2-atspi-2.0 dbus-daemon fonts-dejavu-core adwaita-icon-theme swtpm swtpm-tools" ;;
-  guest) packages="debootstrap e2fsprogs util-linux swtpm swtpm-tools" ;;
+  desktop) packages="virtinst virt-manager genisoimage qemu-utils ovmf xvfb openbox xauth x11-utils imagemagick at-spi2-core gir1.2-atspi-2.0 dbus-daemon fonts-dejavu-core adwaita-icon-theme" ;;
+  guest) packages="debootstrap e2fsprogs util-linux" ;;
   race) packages="gcc libc6-dev" ;;
   *) echo "usage: $0 build|run|test|race|desktop|guest" >&2; exit 2 ;;
 esac
