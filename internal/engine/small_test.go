@@ -12,6 +12,7 @@ import (
 	"taproom/internal/guest"
 	"taproom/internal/host"
 	"taproom/internal/network/state"
+	"taproom/internal/qemu"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -41,8 +42,8 @@ func TestWhatTheCommandLineCannotSayIsSaidToTheMonitor(t *testing.T) {
 		{Name: "set_link", Args: map[string]any{"name": "net0", "up": false}},
 		{Name: "qom-set", Args: map[string]any{"path": "/p", "property": "guest-stats-polling-interval", "value": 5}},
 		{Name: "balloon", Args: map[string]any{"value": uint64(1 << 20)}},
-		{Name: "set_password", Args: map[string]any{"protocol": "vnc", "password": "x"}},
-		{Name: "expire_password", Args: map[string]any{"protocol": "vnc", "time": "never"}},
+		{Name: "set_password", Args: qemu.Props{{Key: "protocol", Value: "vnc"}, {Key: "password", Value: "x"}}},
+		{Name: "expire_password", Args: qemu.Props{{Key: "protocol", Value: "vnc"}, {Key: "time", Value: "never"}}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

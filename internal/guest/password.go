@@ -3,6 +3,7 @@ package guest
 import (
 	"strconv"
 
+	"taproom/internal/qemu"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -31,12 +32,12 @@ func PasswordOf(g *spec.Graphics) (p DisplayPassword, ok bool) {
 // Commands set it over the monitor. A password that ended before lets nobody in until a new one is set with a new end, so
 // both are always said.
 func (p DisplayPassword) Commands() []qmp.Command {
-	set := map[string]any{"protocol": p.Protocol, "password": p.Password}
+	set := qemu.Props{{Key: "protocol", Value: p.Protocol}, {Key: "password", Value: p.Password}}
 	if p.Connected != "" {
-		set["connected"] = p.Connected
+		set = set.With("connected", p.Connected)
 	}
 	return []qmp.Command{
 		{Name: "set_password", Args: set},
-		{Name: "expire_password", Args: map[string]any{"protocol": p.Protocol, "time": p.Expires}},
+		{Name: "expire_password", Args: qemu.Props{{Key: "protocol", Value: p.Protocol}, {Key: "time", Value: p.Expires}}},
 	}
 }

@@ -128,6 +128,13 @@ func TestDisplaysOfAGuest(t *testing.T) {
 	if out, err := os.ReadFile(fmt.Sprintf("/proc/%s/cmdline", c.qemuPID())); err != nil || bytes.Contains(out, []byte("secret")) {
 		t.Errorf("the command line has the password in it (%v)", err)
 	}
+	c.write("new.xml", "<graphics type='spice' autoport='yes' passwd='another' connected='disconnect'/>")
+	c.do("update-device", "guest", "new.xml", "--live")
+	for password, want := range map[string]uint32{"another": 0, "secret word": 7} {
+		if got, err := spiceLogin(c.dial("127.0.0.1:5900"), password); err != nil || got != want {
+			t.Errorf("SPICE with %q after update-device: %d, %v; want %d", password, got, err, want)
+		}
+	}
 	c.do("destroy", "guest")
 
 	// A password that has ended lets nobody in.

@@ -85,6 +85,11 @@ func allowed(from, to *qemu.Config) error {
 			return &FixedError{What: "a port to listen on", Why: "its QEMU was confined without it"}
 		}
 	}
+	for _, port := range to.ConnectTCP {
+		if !from.AnyTCP && !slices.Contains(from.ConnectTCP, port) {
+			return &FixedError{What: "a port to connect to", Why: "its QEMU was confined without it; plug the device in with --config and start the guest again"}
+		}
+	}
 	return nil
 }
 
@@ -128,6 +133,14 @@ func settings(from, to guest.Startup) []Step {
 	for _, id := range to.LinksDown {
 		if !slices.Contains(from.LinksDown, id) {
 			out = append(out, step("set_link", "name", id, "up", false))
+		}
+	}
+	for _, p := range to.Passwords {
+		if slices.Contains(from.Passwords, p) {
+			continue
+		}
+		for _, c := range p.Commands() {
+			out = append(out, Step{Command: c.Name, Args: c.Args.(qemu.Props)})
 		}
 	}
 	return out

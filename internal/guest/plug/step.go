@@ -17,9 +17,12 @@ type Step struct {
 	Lenient bool
 }
 
-// String is the command as in a transcript: netdev_add {"type":"tap",…} < tap0.0.
+// String is the command as in a transcript: netdev_add {"type":"tap",…} < tap0.0. A password is not part of it.
 func (s Step) String() string {
 	out := s.Command
+	if s.Command == "set_password" {
+		return out + " …"
+	}
 	if len(s.Args) > 0 {
 		b, err := s.Args.MarshalJSON()
 		if err != nil {
