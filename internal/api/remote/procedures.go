@@ -18,6 +18,7 @@ func Procedures() []Procedure {
 		deviceProcedures(),
 		graphicsProcedures(),
 		agentProcedures(),
+		inputProcedures(),
 	} {
 		all = append(all, group...)
 	}

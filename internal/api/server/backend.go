@@ -28,6 +28,7 @@ type Backend interface {
 	Descriptions
 	Displays
 	GuestAgents
+	Inputs
 	Monitors
 	Networks
 	Storage

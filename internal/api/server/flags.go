@@ -64,7 +64,8 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return SSHKeysAppend | SSHKeysRemove, true
 	case remote.ProcDomainFSTrim, remote.ProcDomainFSFreeze, remote.ProcDomainFSThaw, remote.ProcDomainGetTime, remote.ProcDomainGetFSInfo,
 		remote.ProcDomainGetGuestVCPUs, remote.ProcDomainSetGuestVCPUs, remote.ProcDomainGetGuestInfo,
-		remote.ProcDomainAgentSetResponseTimeout, remote.ProcDomainAuthorizedSSHKeysGet:
+		remote.ProcDomainAgentSetResponseTimeout, remote.ProcDomainAuthorizedSSHKeysGet,
+		remote.ProcDomainInjectNMI, remote.ProcDomainSendKey, remote.ProcDomainGetControlInfo, remote.ProcDomainGetDiskErrors:
 		return 0, true
 	case remote.ProcDomainBlockStatsFlags:
 		return typedParamStrings, true

@@ -38,6 +38,7 @@ func newPrograms() map[uint32]*program {
 	bindMetadata(p)
 	bindGraphics(p)
 	bindAgent(p)
+	bindInput(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)

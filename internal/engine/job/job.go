@@ -21,6 +21,7 @@ type Slot struct {
 // Job is one operation under way.
 type Job struct {
 	Name   string
+	began  time.Time
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	slot   *Slot
@@ -105,7 +106,7 @@ func (s *Slot) take(ctx context.Context, patience time.Duration, name string, ur
 	if s.over != nil {
 		return nil, s.over
 	}
-	j := &Job{Name: name, slot: s}
+	j := &Job{Name: name, began: time.Now(), slot: s}
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	s.current = j
 	return j, nil
@@ -121,12 +122,18 @@ func (s *Slot) tell() {
 
 // Current returns the name of the job that holds the slot, or "".
 func (s *Slot) Current() string {
+	name, _ := s.Holder()
+	return name
+}
+
+// Holder returns the job that holds the slot and since when it does; the zero time for none.
+func (s *Slot) Holder() (name string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == nil {
-		return ""
+		return "", time.Time{}
 	}
-	return s.current.Name
+	return s.current.Name, s.current.began
 }
 
 // Context is what the job's work must watch.
