@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"taproom/internal/api/server"
+	"taproom/internal/api/virterr"
+	"taproom/internal/spec"
 )
 
 // balloonStat is one figure that a guest's balloon driver reports.
@@ -51,4 +53,62 @@ func (e *Engine) balloonStats(ctx context.Context, run *running) []balloonStat {
 		}
 	}
 	return append(out, balloonStat{"last-update", server.MemoryStatLastUpdate, reply.LastUpdate})
+}
+
+// SetMemoryStatsPeriod implements server.DomainData. Live it asks the balloon at once, and the document says so from then on.
+func (e *Engine) SetMemoryStatsPeriod(ctx context.Context, uuid spec.UUID, seconds int32, flags uint32) error {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return err
+	}
+	j, err := d.slot.BeginWithin(ctx, answerWithin, "set the period of memory statistics of domain '"+d.label+"'")
+	if err != nil {
+		return virterr.Wrap(virterr.OperationTimeout, err)
+	}
+	defer j.End()
+	live, config, err := d.affects(flags)
+	if err != nil {
+		return err
+	}
+	var running, defined *spec.Domain
+	if live {
+		running = d.view().run.doc().Clone()
+		err = setPeriod(running, seconds)
+	}
+	if err == nil && config {
+		if defined, err = e.definitionOf(d); err == nil {
+			err = setPeriod(defined, seconds)
+		}
+	}
+	if err == nil && live {
+		run := d.view().run
+		args := map[string]any{
+			"path": "/machine/peripheral/" + running.Devices.MemBalloon.Alias.Name, "property": "guest-stats-polling-interval", "value": seconds,
+		}
+		if err = monitorError(d, "set the period of memory statistics of", run.mon.Execute(ctx, "qom-set", args, nil)); err == nil {
+			err = e.redocument(d, run, running)
+		}
+	}
+	if err == nil && config {
+		err = e.rewrite(d, defined)
+	}
+	return err
+}
+
+// setPeriod changes a document. Only a virtio balloon is asked for anything.
+func setPeriod(doc *spec.Domain, seconds int32) error {
+	b := doc.Devices.MemBalloon
+	switch {
+	case b == nil || b.Model == "none":
+		return virterr.New(virterr.OperationInvalid, "domain '%s' has no memory balloon, which would say how its memory is used", doc.Name)
+	case seconds < 0:
+		return virterr.New(virterr.InvalidArg, "a period of %d seconds is none", seconds)
+	}
+	balloon := *b
+	balloon.Stats = &spec.BalloonStats{Period: strconv.Itoa(int(seconds))}
+	if seconds == 0 {
+		balloon.Stats = nil
+	}
+	doc.Devices.MemBalloon = &balloon
+	return nil
 }

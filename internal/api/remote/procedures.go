@@ -13,6 +13,7 @@ func Procedures() []Procedure {
 		networkProcedures(),
 		eventProcedures(),
 		storageProcedures(),
+		balloonProcedures(),
 		absentProcedures(),
 		metadataProcedures(),
 		deviceProcedures(),

@@ -112,6 +112,9 @@ type DomainData interface {
 	BlockInfo(ctx context.Context, uuid spec.UUID, device string) (BlockInfo, error)
 	InterfaceStats(ctx context.Context, uuid spec.UUID, device string) (InterfaceStats, error)
 	MemoryStats(ctx context.Context, uuid spec.UUID) ([]MemoryStat, error)
+	// SetMemoryStatsPeriod sets every how many seconds a guest is asked for its use of memory, 0 is never: flags AffectLive,
+	// AffectConfig.
+	SetMemoryStatsPeriod(ctx context.Context, uuid spec.UUID, seconds int32, flags uint32) error
 }
 
 // Networks finds and changes networks.

@@ -76,6 +76,9 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 	case remote.ProcDomainOpenConsole:
 		return ConsoleForce | ConsoleSafe, true
 	}
+	if procedure == remote.ProcDomainSetMemoryStatsPeriod {
+		return AffectLive | AffectConfig, true
+	}
 	return storageFlags(procedure)
 }
 

@@ -34,6 +34,7 @@ func newPrograms() map[uint32]*program {
 	bindScreens(p)
 	bindNetworks(p)
 	bindEvents(p)
+	bindBalloon(p)
 	bindStorage(p)
 	bindMetadata(p)
 	bindGraphics(p)

@@ -3,6 +3,7 @@ package server
 import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
+	"taproom/internal/api/xdr"
 )
 
 // Flags of CONNECT_GET_ALL_DOMAIN_STATS: the low bits filter as the list of domains does.
@@ -136,4 +137,10 @@ func interfaceAddresses(q *request, a *remote.DomainUintFlags, r *remote.Interfa
 		r.Interfaces = append(r.Interfaces, w)
 	}
 	return err
+}
+
+func bindBalloon(p *program) {
+	bind(p, remote.ProcDomainSetMemoryStatsPeriod, func(q *request, a *remote.DomainIntFlags, _ *xdr.Void) error {
+		return q.backend.SetMemoryStatsPeriod(q.ctx, a.UUID, a.N, a.Flags)
+	})
 }

@@ -74,6 +74,12 @@ func (f *Fake) InterfaceStats(_ context.Context, uuid spec.UUID, _ string) (serv
 	}, f.change("InterfaceStats", uuid, running)
 }
 
+// SetMemoryStatsPeriod implements server.DomainData.
+func (f *Fake) SetMemoryStatsPeriod(_ context.Context, uuid spec.UUID, _ int32, _ uint32) error {
+	_, err := f.DomainByUUID(uuid)
+	return err
+}
+
 // MemoryStats implements server.DomainData.
 func (f *Fake) MemoryStats(_ context.Context, uuid spec.UUID) ([]server.MemoryStat, error) {
 	return []server.MemoryStat{{Tag: server.MemoryStatActualBalloon, Value: 524288}, {Tag: server.MemoryStatRss, Value: 65536}}, f.change("MemoryStats", uuid, running)
