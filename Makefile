@@ -57,6 +57,11 @@ clients-new: setup-test build ## the same with virsh and QEMU of the distributio
 desktop: setup-test setup-desktop build ## virt-install and its siblings, and virt-manager on a display of its own; pictures in build/desktop
 	TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 20m ./internal/daemon/desktoptest
 
+DEBIAN := /var/cache/taproom/debian
+guest-debian: setup-test setup-guest build ## a guest of the distribution, made with debootstrap, from its first boot to its power-off
+	tools/debian-guest.sh $(DEBIAN)
+	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
+
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME
 	go list ./... | while read -r p; do \

@@ -1,0 +1,137 @@
+package desktoptest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// console is `virsh console` at a terminal of its own, and what is on its screen since it was last looked at.
+type console struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	master *os.File
+	screen []byte
+}
+
+// console opens the guest's serial console.
+func (d *desk) console(guest string) *console {
+	d.t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx")
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		d.t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer slave.Close()
+	c := &console{t: d.t, cmd: d.command("virsh", "console", guest), master: master}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
+	c.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	if err := d.daemon.NS.Start(c.cmd); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(c.leave)
+	c.shows("Connected to domain", time.Minute)
+	return c
+}
+
+// types writes to the keyboard.
+func (c *console) types(text string) {
+	c.t.Helper()
+	if _, err := c.master.WriteString(text); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// shows waits until a text is on the screen below what was waited for before.
+func (c *console) shows(text string, within time.Duration) {
+	c.t.Helper()
+	_ = c.master.SetReadDeadline(time.Now().Add(within))
+	for buf := make([]byte, 4096); ; {
+		if i := bytes.Index(c.screen, []byte(text)); i >= 0 {
+			c.screen = c.screen[i+len(text):]
+			return
+		}
+		n, err := c.master.Read(buf)
+		c.screen = append(c.screen, buf[:n]...)
+		if err != nil && !bytes.Contains(c.screen, []byte(text)) {
+			c.t.Fatalf("the console does not show %q (%v) but:\n%s", text, err, c.screen)
+		}
+	}
+}
+
+// login gives root's password and waits for a shell.
+func (c *console) login() {
+	c.t.Helper()
+	c.types("root\r")
+	c.shows("Password: ", 2*time.Minute)
+	c.types("taproom\r")
+	c.shows("root@debian:~# ", 3*time.Minute)
+}
+
+// prompt presses Enter until the shell answers: virsh drops what is typed before its terminal is as it wants it.
+func (c *console) prompt() {
+	c.t.Helper()
+	for range 100 {
+		c.types("\r")
+		_ = c.master.SetReadDeadline(time.Now().Add(time.Second))
+		for buf := make([]byte, 4096); ; {
+			n, err := c.master.Read(buf)
+			c.screen = append(c.screen, buf[:n]...)
+			if bytes.HasSuffix(c.screen, []byte("root@debian:~# ")) {
+				c.screen = nil
+				return
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	c.t.Fatalf("the shell does not answer Enter: %s", c.screen)
+}
+
+// marker begins and ends what a command prints. What is typed, and echoed, does not hold it.
+var marker = regexp.MustCompile(`(?s)<<<\r?\n(.*?)\r?\n?>>>`)
+
+// sh runs a command in the guest's shell and returns what it prints.
+func (c *console) sh(command string) string {
+	c.t.Helper()
+	c.types("echo '<''<<'; " + command + "; echo '>''>>'\r")
+	c.screen = nil
+	_ = c.master.SetReadDeadline(time.Now().Add(2 * time.Minute))
+	for buf := make([]byte, 4096); ; {
+		if m := marker.FindSubmatch(c.screen); m != nil {
+			c.shows("# ", time.Minute)
+			return strings.TrimSpace(string(m[1]))
+		}
+		n, err := c.master.Read(buf)
+		c.screen = append(c.screen, buf[:n]...)
+		if err != nil {
+			c.t.Fatalf("the guest does not answer %q (%v) but:\n%s", command, err, c.screen)
+		}
+	}
+}
+
+// leave ends virsh.
+func (c *console) leave() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+	_ = c.master.Close()
+}
