@@ -31,7 +31,7 @@ func TestSettingsAreReadOverTheDefaults(t *testing.T) {
 	got, err := read(t, "uid_count = 100\nvnc_port_first = 6000\nqemu_ready_seconds = 5\n")
 	want := Settings{
 		Group: "libvirt", Emulator: "/usr/bin/qemu-system-x86_64", UIDFirst: 1_900_000_000, UIDCount: 100,
-		VNCPortFirst: 6000, VNCPortLast: 65_535, QEMUReadySeconds: 5,
+		VNCPortFirst: 6000, VNCPortLast: 65_535, QEMUReadySeconds: 5, SaveImageFormat: "raw", DumpImageFormat: "raw",
 	}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("settings (-want +got), %v:\n%s", err, d)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"strings"
 	"time"
 
 	"taproom/internal/api/server"
@@ -14,11 +13,9 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
-	"taproom/internal/guest/tune"
 	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
-	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
 
@@ -183,16 +180,17 @@ func (s *starting) run(ctx context.Context) error {
 	for _, stage := range []struct {
 		name string // "" for one that records its parts itself
 		do   func(context.Context) error
+		idle func() bool // nil is never
 	}{
-		{"plan", s.plan},
-		{"", s.links},
-		{"files", s.open},
-		{"companions", s.startCompanions},
-		{"", s.exec},
-		{"load", s.load},
-		{"settle", s.settle},
+		{"plan", s.plan, nil},
+		{"", s.links, nil},
+		{"files", s.open, nil},
+		{"companions", s.startCompanions, func() bool { return len(s.compiled.Companions) == 0 }},
+		{"", s.exec, nil},
+		{"load", s.load, func() bool { return s.from == nil }},
+		{"settle", s.settle, nil},
 	} {
-		if stage.name == "load" && s.from == nil {
+		if stage.idle != nil && stage.idle() {
 			continue
 		}
 		began := time.Now()
@@ -325,109 +323,6 @@ func (s *starting) exec(ctx context.Context) error {
 	s.trace.Add("exec", began, proc.Executed())
 	s.trace.Add("qmp", proc.Executed(), time.Now())
 	return nil
-}
-
-// settle sets what only the monitor can set, lets the processors run, and writes down that the guest runs: the first is
-// the point of no return.
-func (s *starting) settle(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, s.e.cfg.ReadyWithin)
-	defer cancel()
-	if err := s.instruct(bounded); err != nil {
-		return s.settleError(ctx, err)
-	}
-	s.running.rec().Phase, s.running.did = phaseRunning, s.reached()
-	err := s.e.saveRecord(s.running)
-	if err == nil && s.running.rec().Image != "" {
-		s.e.forgetImage(s.d, s.running)
-		err = s.e.saveRecord(s.running)
-	}
-	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same
-		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
-		return nil
-	}
-	return err
-}
-
-// instruct tells QEMU what its command line could not, and to go.
-func (s *starting) instruct(ctx context.Context) error {
-	run := s.running
-	if err := s.e.learnTerminals(ctx, run); err != nil {
-		return err
-	}
-	if s.from != nil {
-		s.e.learnBalloon(ctx, run)
-	}
-	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
-		return err
-	}
-	if tune.Threads(s.doc) {
-		if err := s.e.tune(ctx, run, nil, s.doc); err != nil {
-			return tuneError(s.d, virterr.ConfigUnsupported, err)
-		}
-	}
-	if err := s.companionsServe(); err != nil || s.paused {
-		return err
-	}
-	err := run.mon.Execute(ctx, "cont", nil, nil)
-	run.booted = time.Now()
-	return err
-}
-
-// learnTerminals asks which pseudo-terminals QEMU opened, and which channels the guest has open.
-func (e *Engine) learnTerminals(ctx context.Context, run *running) error {
-	ptys, err := e.terminals(ctx, run)
-	if err == nil {
-		run.rec().PTYs = ptys
-	}
-	return err
-}
-
-// terminals are the paths of pseudo-terminals by the label of their character device.
-func (e *Engine) terminals(ctx context.Context, run *running) (map[string]string, error) {
-	var reply []struct {
-		Label    string `json:"label"`
-		Filename string `json:"filename"`
-		Open     bool   `json:"frontend-open"`
-	}
-	if err := run.mon.Execute(ctx, "query-chardev", nil, &reply); err != nil {
-		return nil, err
-	}
-	ptys := map[string]string{}
-	for _, c := range reply {
-		if tty, ok := terminal(c.Filename); ok {
-			ptys[c.Label] = tty
-		}
-		if alias, ok := strings.CutPrefix(c.Label, "char"); ok {
-			run.channels.set(alias, c.Open)
-		}
-	}
-	return ptys, nil
-}
-
-// terminal is the path in what QEMU calls a pty backend: "pty:/dev/pts/3". A QEMU that was taken over may say anything.
-func terminal(filename string) (string, bool) {
-	path, ok := strings.CutPrefix(filename, "pty:")
-	return path, ok && host.IsTerminal(path)
-}
-
-// startup is what the command line could not say, as commands for the monitor.
-func startup(s guest.Startup) []qmp.Command {
-	var out []qmp.Command
-	for _, id := range s.LinksDown {
-		out = append(out, qmp.Command{Name: "set_link", Args: map[string]any{"name": id, "up": false}})
-	}
-	if s.BalloonPath != "" && s.BalloonPeriod > 0 {
-		out = append(out, qmp.Command{Name: "qom-set", Args: map[string]any{
-			"path": s.BalloonPath, "property": "guest-stats-polling-interval", "value": s.BalloonPeriod,
-		}})
-	}
-	if s.BalloonBytes > 0 {
-		out = append(out, qmp.Command{Name: "balloon", Args: map[string]any{"value": s.BalloonBytes}})
-	}
-	for _, p := range s.Passwords {
-		out = append(out, p.Commands()...)
-	}
-	return out
 }
 
 func (s *starting) closeFiles() {

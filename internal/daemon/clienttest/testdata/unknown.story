@@ -194,9 +194,9 @@ $ define hostdev.xml
 error: Failed to define domain from hostdev.xml
 error: unsupported configuration: domain 'hostdev': devices/hostdev is not supported: host devices are not passed through yet
 [exit 1]
-$ define tpm.xml
-error: Failed to define domain from tpm.xml
-error: unsupported configuration: domain 'tpm': devices/tpm is not supported: TPMs are not implemented yet
+$ define lease.xml
+error: Failed to define domain from lease.xml
+error: unsupported configuration: domain 'lease': devices/lease is not supported: there is no lock manager
 [exit 1]
 $ define machine.xml
 error: Failed to define domain from machine.xml
@@ -257,13 +257,13 @@ $ list --all
     <hostdev mode='subsystem' type='pci'><source><address domain='0' bus='0' slot='1' function='0'/></source></hostdev>
   </devices>
 </domain>
--- tpm.xml --
+-- lease.xml --
 <domain type='qemu'>
-  <name>tpm</name>
+  <name>lease</name>
   <memory unit='MiB'>16</memory>
   <os><type arch='x86_64' machine='pc'>hvm</type></os>
   <devices>
-    <tpm model='tpm-tis'><backend type='emulator' version='2.0'/></tpm>
+    <lease><key>x</key></lease>
   </devices>
 </domain>
 -- machine.xml --

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
+	"taproom/internal/guest/tune"
+	"taproom/internal/qemu/qmp"
+)
+
+// settle sets what only the monitor can set, lets the processors run, and writes down that the guest runs: the first is
+// the point of no return.
+func (s *starting) settle(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, s.e.cfg.ReadyWithin)
+	defer cancel()
+	if err := s.instruct(bounded); err != nil {
+		return s.settleError(ctx, err)
+	}
+	s.running.rec().Phase, s.running.did = phaseRunning, s.reached()
+	err := s.e.saveRecord(s.running)
+	if err == nil && s.running.rec().Image != "" {
+		s.e.forgetImage(s.d, s.running)
+		err = s.e.saveRecord(s.running)
+	}
+	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same
+		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
+		return nil
+	}
+	return err
+}
+
+// instruct tells QEMU what its command line could not, and to go.
+func (s *starting) instruct(ctx context.Context) error {
+	run := s.running
+	if err := s.e.learnTerminals(ctx, run); err != nil {
+		return err
+	}
+	if s.from != nil {
+		s.e.learnBalloon(ctx, run)
+	}
+	if err := run.mon.ExecuteBatch(ctx, startup(s.compiled.Startup)); err != nil {
+		return err
+	}
+	if tune.Threads(s.doc) {
+		if err := s.e.tune(ctx, run, nil, s.doc); err != nil {
+			return tuneError(s.d, virterr.ConfigUnsupported, err)
+		}
+	}
+	if err := s.companionsServe(); err != nil || s.paused {
+		return err
+	}
+	err := run.mon.Execute(ctx, "cont", nil, nil)
+	run.booted = time.Now()
+	return err
+}
+
+// startup is what the command line could not say, as commands for the monitor.
+func startup(s guest.Startup) []qmp.Command {
+	var out []qmp.Command
+	for _, id := range s.LinksDown {
+		out = append(out, qmp.Command{Name: "set_link", Args: map[string]any{"name": id, "up": false}})
+	}
+	if s.BalloonPath != "" && s.BalloonPeriod > 0 {
+		out = append(out, qmp.Command{Name: "qom-set", Args: map[string]any{
+			"path": s.BalloonPath, "property": "guest-stats-polling-interval", "value": s.BalloonPeriod,
+		}})
+	}
+	if s.BalloonBytes > 0 {
+		out = append(out, qmp.Command{Name: "balloon", Args: map[string]any{"value": s.BalloonBytes}})
+	}
+	for _, p := range s.Passwords {
+		out = append(out, p.Commands()...)
+	}
+	return out
+}
