@@ -86,6 +86,9 @@ func (s *starting) program(ctx context.Context, c guest.Companion) (companion.Pr
 }
 
 func (s *starting) companionSpec(c guest.Companion, p companion.Program) companion.Spec {
+	if own := s.e.cfg.Session; own != nil {
+		p.UID, p.GID = own.UID, own.GID
+	}
 	return companion.Spec{
 		Program: p, Device: c.Device, RunDir: s.e.places(s.d).dir, Launcher: s.e.cfg.Launch, Cgroup: s.running.rec().Cgroup,
 		LogPath: s.logOf(c, p.Name),

@@ -69,8 +69,8 @@ func (s *starting) prepareMemory() error {
 	if err := s.e.k.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	uid := int(s.running.rec().UID)
-	if err := s.e.k.Chown(dir, uid, uid); err != nil {
+	uid := s.running.rec().UID
+	if err := s.e.give(dir, uid, uid); err != nil {
 		return fmt.Errorf("give the folder of the guest's memory to its user: %w", err)
 	}
 	return nil

@@ -147,8 +147,8 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		if err := k.Mkdir(n.Path, 0o711); err != nil {
 			return nil, err
 		}
-		uid := int(s.running.rec().UID)
-		return nil, k.Chown(n.Path, uid, uid)
+		uid := s.running.rec().UID
+		return nil, s.e.give(n.Path, uid, uid)
 	case guest.TapQueue:
 		return s.tapQueue(n)
 	case guest.VHostNet:

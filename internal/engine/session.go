@@ -76,7 +76,7 @@ func (e *Engine) takeOverGuests(ctx context.Context) error {
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}
-	return e.sweepGuests(guests)
+	return e.sweep(guests)
 }
 
 // users hand out who guests run as.
@@ -104,6 +104,14 @@ func (e *Engine) confinement(uid uint32) qemu.Confinement {
 		return qemu.Confinement{UID: s.UID, GID: s.GID}
 	}
 	return qemu.Confinement{UID: uid, GID: uid}
+}
+
+// give makes a file a guest's user's. A session's files are its guests' already.
+func (e *Engine) give(path string, uid, gid uint32) error {
+	if e.cfg.Session != nil {
+		return nil
+	}
+	return e.k.Chown(path, int(uid), int(gid))
 }
 
 // openCgroup finds where guests' cgroups hang. A session has one where the service manager handed it its own part of the

@@ -8,6 +8,11 @@ import (
 	"taproom/internal/spec"
 )
 
+// sweep removes what was made for guests that are not there any more.
+func (e *Engine) sweep(guests []*running) error {
+	return errors.Join(e.sweepGuests(guests), e.sweepNVRAM(), e.sweepTPMs())
+}
+
 // sweepGuests removes what no record names: directories of guests, left by a daemon that died between its last record and
 // its last removal.
 func (e *Engine) sweepGuests(guests []*running) error {

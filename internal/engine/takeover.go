@@ -35,7 +35,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
 	}
-	return errors.Join(e.sweepGuests(guests), e.sweepNVRAM(), e.sweepTPMs(), e.sweepLeases(ctx), e.helperIfIdle(ctx))
+	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.helperIfIdle(ctx))
 }
 
 // recallNetworks reads which networks should be up, and adds what they mean to want.

@@ -80,10 +80,12 @@ func (s *starting) makeTPM(ctx context.Context, c guest.Companion, dir string) e
 		func() error { return k.Mkdir(s.e.paths.TPMs(), 0o700) },
 		func() error { return k.Mkdir(filepath.Dir(dir), 0o700) },
 		func() error { return k.Mkdir(temp, 0o700) },
-		func() error { return k.Chown(temp, int(uid), int(gid)) },
+		func() error { return s.e.give(temp, uid, gid) },
+		func() error { return s.ownAuthority(ctx, c, path, temp) },
 		func() error {
 			id := s.doc.Name + ":" + s.doc.UUID.String()
 			p := companion.Maker(path, c.TPM.Backend.Version, temp, id, c.TPM.Backend.PCRBanks.Names(), uid, gid)
+			p.Env = append(p.Env, s.e.userConfig()...)
 			return companion.Run(ctx, k, s.companionSpec(c, p))
 		},
 		func() error { return k.Rename(temp, dir) },
@@ -109,6 +111,26 @@ func (s *starting) reconfigureTPM(ctx context.Context, c guest.Companion, dir st
 	return companion.Run(ctx, s.e.k, s.companionSpec(c, p))
 }
 
+// ownAuthority makes a user without root the authority of the user's own TPMs, where there is none yet: the host's is out
+// of reach.
+func (s *starting) ownAuthority(ctx context.Context, c guest.Companion, program, dir string) error {
+	own := s.e.cfg.Session
+	if own == nil {
+		return nil
+	}
+	p := companion.Authority(program, dir, own.UID, own.GID)
+	p.Env = append(p.Env, s.e.userConfig()...)
+	return companion.Run(ctx, s.e.k, s.companionSpec(c, p))
+}
+
+// userConfig tells the programs that make TPMs where the user's configuration is.
+func (e *Engine) userConfig() []string {
+	if e.cfg.Session == nil {
+		return nil
+	}
+	return []string{"XDG_CONFIG_HOME=" + filepath.Dir(e.paths.Config)}
+}
+
 // tpmMaker is the user who may sign a new TPM's certificates: the one the distribution gave the authority to, or else the
 // guest's own, who has to do with what the configuration in /etc names.
 func (e *Engine) tpmMaker(guestUID uint32) (uid, gid uint32, err error) {
@@ -131,11 +153,11 @@ func (e *Engine) giveAll(dir string, uid, gid uint32) error {
 		return err
 	}
 	for _, entry := range entries {
-		if err := e.k.Chown(filepath.Join(dir, entry.Name()), int(uid), int(gid)); err != nil {
+		if err := e.give(filepath.Join(dir, entry.Name()), uid, gid); err != nil {
 			return err
 		}
 	}
-	return e.k.Chown(dir, int(uid), int(gid))
+	return e.give(dir, uid, gid)
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }

@@ -165,6 +165,32 @@ func TestAGuestWhosePasstDoesNotServeIsNotStarted(t *testing.T) {
 	}
 }
 
+// A TPM of a session's guest is made by the user's own authority, keeps its state, and ends with the guest.
+func TestASessionsGuestHasATPM(t *testing.T) {
+	t.Parallel()
+	c := serveSession(t)
+	c.write("tiny.xml", strings.Replace(tiny, "<graphics", "<tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm><graphics", 1))
+	c.do("define", "tiny.xml")
+	for range 2 {
+		c.do("start", "tiny")
+		c.restart("kill")
+		if got := strings.TrimSpace(c.do("domstate", "tiny")); got != "running" {
+			t.Errorf("the guest is %s", got)
+		}
+		if n := len(c.daemon.Processes()); n != 2 {
+			t.Errorf("%d processes of the user beside the daemon, want QEMU and swtpm", n)
+		}
+		c.do("destroy", "tiny")
+	}
+	if _, err := os.Stat(filepath.Join(c.daemon.User().Home(), ".config/swtpm-localca.conf")); err != nil {
+		t.Error(err)
+	}
+	c.do("undefine", "tiny", "--tpm")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // echo has the guest listen on a port, and exchanges a byte with it from the host.
 func (m *machine) echo(port int, at string) {
 	m.t.Helper()

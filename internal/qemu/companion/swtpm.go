@@ -50,6 +50,14 @@ func Maker(program, version, dir, id string, banks []string, uid, gid uint32) Pr
 	return Program{Name: "swtpm_setup", Args: withBanks(args, version, banks), Env: []string{"TMPDIR=."}, Dir: dir, UID: uid, GID: gid}
 }
 
+// Authority is the program that writes a user's own configuration for Maker, where there is none: the user's authority is
+// below $XDG_CONFIG_HOME then.
+func Authority(program, dir string, uid, gid uint32) Program {
+	return Program{
+		Name: "swtpm_setup", Args: []string{program, "--create-config-files", "skip-if-exist"}, Dir: dir, UID: uid, GID: gid,
+	}
+}
+
 // Reconfigurer changes the banks of a TPM that was made before.
 func Reconfigurer(program, dir string, banks []string, uid uint32) Program {
 	args := withBanks([]string{program, "--tpm-state", ".", "--reconfigure"}, "2.0", banks)
