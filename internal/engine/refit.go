@@ -213,7 +213,7 @@ func (r *refitting) open(ctx context.Context) error {
 // carryOut does the steps.
 func (r *refitting) carryOut(ctx context.Context) error {
 	for _, s := range r.steps {
-		if err := r.run.step(ctx, s, r.opening.files); err != nil {
+		if err := r.e.step(ctx, r.run, s, r.opening.files); err != nil {
 			if errors.Is(err, errRejected) {
 				r.e.publish(server.DomainDeviceRemovalFailed{Domain: r.d.view().ref, Alias: s.Leaves})
 			}
@@ -241,7 +241,8 @@ func (r *refitting) publish(ctx context.Context) error {
 }
 
 // step is one command, and what has to be waited for.
-func (run *running) step(ctx context.Context, s plug.Step, files map[string]*os.File) error {
+func (e *Engine) step(ctx context.Context, run *running, s plug.Step, files map[string]*os.File) error {
+	e.k.Step("qmp " + s.Command)
 	var err error
 	switch {
 	case s.Leaves != "":

@@ -36,7 +36,7 @@ func (e *Engine) settle(ctx context.Context, d *domain, run *running, half *hard
 		return err
 	}
 	for _, s := range append(steps, seen.Sweep(was.Config, is.Config)...) {
-		err = errors.Join(err, run.step(ctx, s, nil))
+		err = errors.Join(err, e.step(ctx, run, s, nil))
 	}
 	return errors.Join(err, e.settled(ctx, d, run, exchange{half, next, was, is}))
 }

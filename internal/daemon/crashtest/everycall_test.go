@@ -23,11 +23,15 @@ type trial struct {
 	before func(w *world) error                   // what there is when the daemon starts
 	drive  func(w *world, c *client.Client) error // what clients do
 	after  func(w *world) error                   // what must hold when it was killed, or was not
+	stride int                                    // outside of the long run, it is killed at every so many calls; 0 is each
 }
 
 // everyCall runs a trial without a crash, which counts the calls, and then kills the daemon at the first, the second and
 // so on, until one gets to its end.
 func everyCall(t *testing.T, tr trial) {
+	if long() || tr.stride == 0 {
+		tr.stride = 1
+	}
 	reference := reference(t, tr)
 	var (
 		next, covered atomic.Int64
@@ -40,7 +44,7 @@ func everyCall(t *testing.T, tr trial) {
 		w := tr.world(t)
 		wg.Go(func() {
 			for !over.Load() {
-				at := int(next.Add(1))
+				at := int(next.Add(1)) * tr.stride
 				calls, killed, err := tr.once(w, daemontest.CrashAt(at))
 				switch {
 				case err != nil:
@@ -61,7 +65,7 @@ func everyCall(t *testing.T, tr trial) {
 	}
 	wg.Wait()
 	t.Logf("%d calls without a crash, in the shortest run %d; killed at %d", len(reference), shortest, covered.Load())
-	if int(covered.Load()) < shortest {
+	if int(covered.Load()) < shortest/tr.stride {
 		t.Errorf("killed at %d calls, and there are %d", covered.Load(), shortest)
 	}
 }

@@ -33,9 +33,8 @@ func (d *difference) mediaOut() error {
 		d.media = append(d.media, drive{deviceID(p), from, to})
 	}
 	for _, m := range d.media {
-		d.add(Eject(m.id)...)
-		if m.from == nil { // it is open, and was empty
-			d.steps = d.steps[:len(d.steps)-1]
+		if m.from != nil {
+			d.add(Eject(m.id)...)
 		}
 	}
 	return nil
@@ -75,10 +74,11 @@ func Empty(doc *spec.Domain, id string) {
 	}
 }
 
-// mediaIn puts the new media in.
+// mediaIn puts the new media in. A guest may have closed the empty drive meanwhile: SeaBIOS does when it looks for disks.
 func (d *difference) mediaIn() error {
 	for _, m := range d.media {
 		if m.to != nil {
+			d.add(step("blockdev-open-tray", "id", m.id, "force", true))
 			d.add(step("blockdev-insert-medium", "id", m.id, "node-name", m.to), step("blockdev-close-tray", "id", m.id))
 		}
 	}
