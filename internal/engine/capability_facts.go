@@ -33,6 +33,10 @@ func (e *Engine) capabilityFacts(ctx context.Context, emulator string) (guest.Ca
 			f.Models[accel] = append(f.Models[accel], guest.CPUModel{Name: m.Name, Usable: m.Usable(), Deprecated: m.Deprecated})
 		}
 	}
+	f.HostModels = map[string]*spec.CPU{}
+	for accel := range c.CPUs {
+		f.HostModels[accel] = knownCPUs(c, accel).HostModel()
+	}
 	n, err := e.k.NodeInfo()
 	if err != nil {
 		return f, err

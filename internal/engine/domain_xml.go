@@ -9,7 +9,7 @@ import (
 )
 
 // DomainXML implements server.DomainJobs.
-func (e *Engine) DomainXML(_ context.Context, uuid spec.UUID, flags uint32) (string, error) {
+func (e *Engine) DomainXML(ctx context.Context, uuid spec.UUID, flags uint32) (string, error) {
 	d, err := e.domain(uuid)
 	if err != nil {
 		return "", err
@@ -25,6 +25,11 @@ func (e *Engine) DomainXML(_ context.Context, uuid spec.UUID, flags uint32) (str
 	doc, err := e.definitionOf(d)
 	if err != nil {
 		return "", err
+	}
+	if flags&server.XMLUpdateCPU != 0 {
+		if doc, err = e.withCPU(ctx, doc); err != nil {
+			return "", err
+		}
 	}
 	return string(guest.Inactive(doc, secure).Format()), nil
 }

@@ -89,6 +89,10 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if err := e.nothingLeft(ctx, d.uuid); err != nil {
 		return server.Domain{}, e.startError(d, err)
 	}
+	doc, err := e.withCPU(ctx, doc)
+	if err != nil {
+		return server.Domain{}, e.startError(d, err)
+	}
 	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)

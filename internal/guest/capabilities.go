@@ -22,6 +22,8 @@ type CapFacts struct {
 	Models map[string][]CPUModel
 	// Companions are the programs to run beside QEMU that are installed.
 	Companions Companions
+	// HostModels are the host's processor as a document says it, by accelerator.
+	HostModels map[string]*spec.CPU
 	// Labels are the QEMU user's label by domain type, where it is fixed.
 	Labels map[string]string
 }
@@ -193,9 +195,21 @@ func cpuModes(f CapFacts, virtType string) []spec.DomainCapsCPUMode {
 	return []spec.DomainCapsCPUMode{
 		passthrough,
 		{Name: "maximum", Supported: "yes", Enums: migratable("maximumMigratable")},
-		{Name: "host-model", Supported: "yes", Models: []spec.DomainCapsCPUModel{{Fallback: "forbid", Name: model}}},
+		hostModel(f.HostModels[accel], model),
 		custom,
 	}
+}
+
+// hostModel is the mode of that name: a model and features, or where nobody knows them a name.
+func hostModel(c *spec.CPU, name string) spec.DomainCapsCPUMode {
+	m := spec.DomainCapsCPUMode{Name: "host-model", Supported: "yes"}
+	if c == nil {
+		m.Models = []spec.DomainCapsCPUModel{{Fallback: "forbid", Name: name}}
+		return m
+	}
+	m.Models = []spec.DomainCapsCPUModel{{Fallback: c.Model.Fallback, Name: c.Model.Value}}
+	m.Vendor, m.Features = c.Vendor, c.Features
+	return m
 }
 
 func featuresOf(fam family, virtType string) spec.DomainCapsFeatures {

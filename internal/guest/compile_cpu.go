@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"taproom/internal/guest/cpumodel"
 	"taproom/internal/qemu"
 	"taproom/internal/spec"
 )
@@ -40,7 +41,7 @@ func (c *compiler) processor() error {
 		if err != nil {
 			return err
 		}
-		o.Props = o.Props.With(strings.ReplaceAll(f.Name, "_", "-"), v)
+		o.Props = o.Props.With(cpumodel.QEMUName(f.Name), v)
 	}
 	props, err := c.cpuFlags()
 	if err != nil {

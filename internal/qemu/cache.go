@@ -12,7 +12,7 @@ import (
 )
 
 // cacheFormat changes with every change of what a probe asks or how it is written down.
-const cacheFormat = 2
+const cacheFormat = 3
 
 // cacheKey says which binary an answer belongs to.
 type cacheKey struct {

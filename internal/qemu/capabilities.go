@@ -16,10 +16,12 @@ type Capabilities struct {
 
 	Machines []Machine        `json:"machines"`
 	CPUs     map[string][]CPU `json:"cpus"` // by accelerator; those that were asked
-	Devices  []string         `json:"devices"`
-	Objects  []string         `json:"objects"`
-	Chardevs []string         `json:"chardevs"` // types of character devices, with those of modules: "chardev-spicevmc"
-	Commands []string         `json:"commands"` // of the monitor
+	// Definitions are what the processors consist of, by accelerator, with the one that has everything a guest can get.
+	Definitions map[string][]CPUDefinition `json:"definitions"`
+	Devices     []string                   `json:"devices"`
+	Objects     []string                   `json:"objects"`
+	Chardevs    []string                   `json:"chardevs"` // types of character devices, with those of modules: "chardev-spicevmc"
+	Commands    []string                   `json:"commands"` // of the monitor
 }
 
 // Machine is a machine type.
@@ -87,6 +89,9 @@ func (c *Capabilities) sort() {
 		slices.Sort(l)
 	}
 	slices.SortFunc(c.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
+	for _, l := range c.Definitions {
+		slices.SortFunc(l, func(a, b CPUDefinition) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	for _, l := range c.CPUs {
 		slices.SortFunc(l, func(a, b CPU) int { return cmp.Compare(a.Name, b.Name) })
 		for i := range l {

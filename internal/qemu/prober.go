@@ -124,7 +124,11 @@ func (p *Prober) askUnder(ctx context.Context, binary, accel string, caps *Capab
 	}
 	defer func() { err = errors.Join(err, p.Kernel.Remove(s.QMPPath)) }()
 	defer func() { err = errors.Join(err, stop(proc)) }()
-	if err := query(ctx, proc.QMP(), accel, caps); err != nil {
+	err = query(ctx, proc.QMP(), accel, caps)
+	if err == nil {
+		err = expand(ctx, proc.QMP(), accel, caps)
+	}
+	if err != nil {
 		return &StartError{Binary: binary, Reason: ErrDied, Stderr: proc.LogTail(), Err: err}
 	}
 	return nil

@@ -83,6 +83,15 @@ func TestProbeFindsWhatGuestsNeed(t *testing.T) {
 			if i < 0 || !slices.IsSortedFunc(c.CPUs["tcg"], func(a, b CPU) int { return strings.Compare(a.Name, b.Name) }) {
 				t.Errorf("CPU models: %+v", c.CPUs)
 			}
+			consists := map[string]CPUDefinition{}
+			for _, d := range c.Definitions["tcg"] {
+				consists[d.Name] = d
+			}
+			_, versions := consists["EPYC-v1"]
+			_, svm := slices.BinarySearch(consists["EPYC"].Features, "svm")
+			if whole := consists["max"]; len(whole.Features) < 50 || whole.Vendor == "" || !svm || consists["EPYC"].Vendor != "AuthenticAMD" || versions {
+				t.Errorf("processors consist of %+v", consists)
+			}
 		})
 	}
 }

@@ -247,3 +247,9 @@ const (
 	ProcStorageVolGetInfoFlags          = 378
 	ProcStoragePoolLookupByTargetPath   = 391
 )
+
+// What the host gives a guest, and its processors.
+const (
+	ProcConnectCompareHypervisorCPU  = 393
+	ProcConnectBaselineHypervisorCPU = 394
+)

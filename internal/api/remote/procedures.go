@@ -20,6 +20,7 @@ func Procedures() []Procedure {
 		graphicsProcedures(),
 		agentProcedures(),
 		inputProcedures(),
+		tuningProcedures(),
 	} {
 		all = append(all, group...)
 	}

@@ -25,6 +25,7 @@ type Backend interface {
 	DomainJobControl
 	Devices
 	DomainData
+	Processors
 	Descriptions
 	Displays
 	GuestAgents

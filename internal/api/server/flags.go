@@ -73,6 +73,10 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return OpenGraphicsSkipAuth, true
 	case remote.ProcDomainOpenChannel:
 		return ChannelForce, true
+	case remote.ProcConnectCompareHypervisorCPU:
+		return CompareFailIncompat | CompareValidate, true
+	case remote.ProcConnectBaselineHypervisorCPU:
+		return BaselineExpandFeatures | BaselineMigratable, true
 	case remote.ProcDomainOpenConsole:
 		return ConsoleForce | ConsoleSafe, true
 	}

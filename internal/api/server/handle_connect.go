@@ -40,6 +40,7 @@ func newPrograms() map[uint32]*program {
 	bindGraphics(p)
 	bindAgent(p)
 	bindInput(p)
+	bindProcessors(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)

@@ -159,7 +159,7 @@ var hostVaries = []struct {
 	{regexp.MustCompile(`<cpus num='\d+'>`), "<cpus num='…'>"},
 	{regexp.MustCompile(`(libvirt|API: QEMU|hypervisor: QEMU) \d+\.\d+\.\d+`), "$1 <version>"},
 	// Long lists are shown by their first entry.
-	{regexp.MustCompile(`(?m)^( *<(?:feature name|model usable|machine|cpu id)[ =]).*(?:\n *<(?:feature name|model usable|machine|cpu id)[ =].*)*$`), "$1…"},
+	{regexp.MustCompile(`(?m)^( *<(?:feature name|feature policy|model usable|machine|cpu id)[ =]).*(?:\n *<(?:feature name|feature policy|model usable|machine|cpu id)[ =].*)*$`), "$1…"},
 	{regexp.MustCompile(`(?m)^486\n(?:[\w-]+\n)+`), "486\n…\n"},
 }
 

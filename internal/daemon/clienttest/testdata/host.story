@@ -124,7 +124,9 @@ $ domcapabilities --machine pc --virttype qemu
       </enum>
     </mode>
     <mode name='host-model' supported='yes'>
-      <model fallback='forbid'>max</model>
+      <model fallback='forbid'>EPYC</model>
+      <vendor>…</vendor>
+      <feature policy=…
     </mode>
     <mode name='custom' supported='yes'>
       <model usable=…
@@ -186,7 +188,20 @@ $ domcapabilities --machine pc --virttype qemu
       </enum>
     </rng>
     <filesystem supported='no'/>
-    <tpm supported='no'/>
+    <tpm supported='yes'>
+      <enum name='model'>
+        <value>tpm-tis</value>
+        <value>tpm-crb</value>
+      </enum>
+      <enum name='backendModel'>
+        <value>emulator</value>
+        <value>external</value>
+      </enum>
+      <enum name='backendVersion'>
+        <value>1.2</value>
+        <value>2.0</value>
+      </enum>
+    </tpm>
     <redirdev supported='yes'>
       <enum name='bus'>
         <value>usb</value>
