@@ -29,6 +29,9 @@ func small(t *testing.T) *Engine {
 	if e.records, err = store.Open[record](k, e.paths.Records(), false); err != nil {
 		t.Fatal(err)
 	}
+	if err := e.openStorage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
