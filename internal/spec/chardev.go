@@ -64,7 +64,7 @@ func chardevRules() map[string]rule {
 		"devices/channel/target/@type":   values("virtio", "guestfwd xen"),
 		"devices/channel/target/@state":  values("connected disconnected", ""),
 	}
-	for _, kind := range []string{"serial", "parallel", "console", "channel", "smartcard", "redirdev"} {
+	for _, kind := range []string{"serial", "parallel", "console", "channel", "redirdev"} {
 		at := "devices/" + kind + "/"
 		m[at+"log/@file"] = pattern(`/[^\x00]*`, "an absolute path")
 		m[at+"log/@append"] = onOff()
@@ -85,6 +85,11 @@ func chardevRules() map[string]rule {
 		m["devices/"+kind+"/target/@port"] = number(0, 1<<31-1)
 	}
 	m["devices/channel/@type"] = values(chardevTypes+" spicevmc qemu-vdagent", chardevOthers)
+	for _, name := range []string{"source", "protocol"} {
+		m["devices/smartcard/"+name] = refuse("cards come over SPICE alone")
+	}
+	m["devices/smartcard/log/@file"] = pattern(`/[^\x00]*`, "an absolute path")
+	m["devices/smartcard/log/@append"] = onOff()
 	m["devices/smartcard/@type"] = values("spicevmc", chardevTypes+" "+chardevOthers)
 	m["devices/redirdev/@type"] = values("spicevmc tcp", "pty unix file null vc dev spiceport "+chardevOthers)
 	return m

@@ -137,7 +137,32 @@ func (g *Graphics) check() error {
 	case len(g.Listens) == 1 && g.Listens[0].Type == "network" && g.Listens[0].Network == "":
 		return invalid(at+"listen/@network", "it is missing; type network needs one")
 	}
+	if err := g.checkListen(); err != nil {
+		return err
+	}
 	return g.checkType()
+}
+
+// checkListen refuses what is said of another kind of place than the display listens at.
+func (g *Graphics) checkListen() error {
+	const at = "devices/graphics/listen/"
+	if len(g.Listens) == 0 {
+		return nil
+	}
+	l := &g.Listens[0]
+	switch {
+	case l.Type == "":
+		return invalid(at+"@type", "it is missing; use address, network, socket or none")
+	case l.Address != "" && l.Type != "address" && l.Type != "network":
+		return invalid(at+"@address", "it is for type address, not %s", l.Type)
+	case l.Network != "" && l.Type != "network":
+		return invalid(at+"@network", "it is for type network, not %s", l.Type)
+	case l.Socket != "" && l.Type != "socket":
+		return invalid(at+"@socket", "it is for type socket, not %s", l.Type)
+	case g.Socket != "" && g.Socket != l.Socket:
+		return invalid("devices/graphics/@socket", "%q differs from what <listen> says", g.Socket)
+	}
+	return nil
 }
 
 // checkType refuses what the other kind of display has.

@@ -22,8 +22,6 @@ func deviceRules() map[string]rule {
 		"devices/input/@bus":    values("ps2 usb virtio", "xen parallels"),
 		"devices/input/@model":  values("virtio", "virtio-transitional virtio-non-transitional"),
 		"devices/input/source":  refuse("host input devices are not passed through yet"),
-		"devices/audio/@type":   values("none spice", "alsa coreaudio dbus file jack oss pipewire pulseaudio sdl"),
-		"devices/audio/@id":     number(1, 1<<31-1),
 		"devices/panic/@model":  values("isa pvpanic", "hyperv pseries s390"),
 		"devices/rng/@model":    values(virtioModels, ""),
 		"*/driver/@iommu":       refuse("virtio's IOMMU mode is not implemented yet"),
@@ -44,7 +42,7 @@ func deviceRules() map[string]rule {
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
 	}
-	addRules(m, controllerRules(), tpmRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), usbRules())
+	addRules(m, controllerRules(), tpmRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules())
 	return m
 }
 

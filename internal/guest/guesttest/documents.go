@@ -45,6 +45,7 @@ var others = map[string][]string{
 	"cpu/cache":                       {`<cpu mode='maximum'><cache mode='emulate' level='3'/></cpu>`, `<cpu mode='custom' match='exact'><model>qemu64</model><cache mode='emulate' level='3'/></cpu>`},
 	"os":                              {`<os><type arch='x86_64' machine='q35'>hvm</type><boot dev='hd'/></os>`, `<os firmware='efi'><type arch='x86_64' machine='q35'>hvm</type></os>`, `<os><type arch='x86_64' machine='q35'>hvm</type><kernel>/img/kernel</kernel><initrd>/img/initrd</initrd></os>`},
 	"os/nvram":                        {`<os><type arch='x86_64' machine='q35'>hvm</type><loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader><nvram type='file'><source file='/img/vars.fd'/></nvram></os>`, `<os><type arch='x86_64' machine='q35'>hvm</type><loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader><nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd'>/img/vars.fd</nvram></os>`},
+	"os/firmware":                     {`<os firmware='efi'><type arch='x86_64' machine='q35'>hvm</type><firmware><feature enabled='no' name='secure-boot'/></firmware></os>`},
 	"os/loader": {
 		`<os><type arch='x86_64' machine='q35'>hvm</type><loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader></os>`,
 		`<os><type arch='x86_64' machine='q35'>hvm</type><loader type='rom'>/usr/share/seabios/bios-256k.bin</loader></os>`,
@@ -75,7 +76,8 @@ var others = map[string][]string{
 
 // devices are devices that are whole, by kind; the first ones are the simplest.
 var devices = map[string][]string{
-	"disk": {`<controller type='scsi' index='0' model='virtio-scsi'/><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/img/a.raw'/><target dev='sdb' bus='scsi'/><address type='drive' controller='0' bus='0' target='0' unit='3'/></disk>`, `<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/img/a.qcow2'/><target dev='vda' bus='virtio'/></disk>`,
+	"disk": {
+		`<controller type='scsi' index='0' model='virtio-scsi'/><disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/img/a.raw'/><target dev='sdb' bus='scsi'/><address type='drive' controller='0' bus='0' target='0' unit='3'/></disk>`, `<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='/img/a.qcow2'/><target dev='vda' bus='virtio'/></disk>`,
 		`<disk type='file' device='cdrom'><source file='/img/a.iso'/><target dev='sda' bus='sata'/></disk>`,
 		`<disk type='block' device='disk'><source dev='/dev/sdx'/><target dev='sda' bus='scsi'/></disk>`,
 		`<disk type='network' device='disk'><source protocol='nbd' name='x'><host name='localhost' port='10809'/></source><target dev='vda' bus='virtio'/></disk>`,
@@ -93,28 +95,31 @@ var devices = map[string][]string{
 		`<filesystem type='mount' accessmode='mapped'><source dir='/img'/><target dir='share'/></filesystem>`,
 		`<filesystem type='mount'><driver type='virtiofs'/><source socket='/img/sock'/><target dir='share'/></filesystem>`,
 	},
-	"interface": {`<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/><link state='down'/><mtu size='1400'/><boot order='1'/><alias name='ua-x'/><address type='pci' domain='0x0000' bus='0x00' slot='0x09' function='0x0' multifunction='on'/></interface>`, `<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/></interface>`,
+	"interface": {
+		`<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/><link state='down'/><mtu size='1400'/><boot order='1'/><alias name='ua-x'/><address type='pci' domain='0x0000' bus='0x00' slot='0x09' function='0x0' multifunction='on'/></interface>`, `<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/></interface>`,
 		`<interface type='network'><source network='default'/><model type='virtio'/></interface>`,
 		`<interface type='user'><model type='virtio'/></interface>`,
 		`<interface type='user'><backend type='passt'/><model type='virtio'/></interface>`,
 	},
-	"smartcard": {`<smartcard mode='passthrough' type='spicevmc'/>`, `<smartcard mode='host'/>`},
-	"serial": {`<serial type='pty'><target type='isa-serial' port='0'><model name='isa-serial'/></target></serial>`, `<serial type='pty'><target type='isa-serial' port='0'/></serial>`, `<serial type='unix'><source mode='bind' path='/img/s'/></serial>`,
+	"smartcard": {`<graphics type='spice' autoport='yes'/><smartcard mode='passthrough' type='spicevmc'/>`},
+	"serial": {
+		`<serial type='pty'><target type='isa-serial' port='0'><model name='isa-serial'/></target></serial>`, `<serial type='pty'><target type='isa-serial' port='0'/></serial>`, `<serial type='unix'><source mode='bind' path='/img/s'/></serial>`,
 		`<serial type='file'><source path='/img/s'/></serial>`, `<serial type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/></serial>`,
 	},
 	"parallel": {`<parallel type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/></parallel>`, `<parallel type='file'><source path='/img/p'/><target port='0'/></parallel>`, `<parallel type='pty'/>`},
 	"console":  {`<console type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/><target type='virtio'/></console>`, `<console type='pty'><target type='virtio'/></console>`, `<console type='unix'><source mode='bind' path='/img/s'/><target type='virtio'/></console>`},
-	"channel": {`<channel type='unix'><source mode='bind' path='/img/s'/><target type='virtio' name='a'/><address type='virtio-serial' controller='0' bus='0' port='3'/></channel>`, `<channel type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/><target type='virtio' name='a'/></channel>`, `<channel type='qemu-vdagent'><source><clipboard copypaste='yes'/><mouse mode='client'/></source><target type='virtio' name='com.redhat.spice.0'/></channel>`, `<channel type='unix'><source mode='bind' path='/img/s'/><target type='virtio' name='a'/></channel>`,
+	"channel": {
+		`<channel type='unix'><source mode='bind' path='/img/s'/><target type='virtio' name='a'/><address type='virtio-serial' controller='0' bus='0' port='3'/></channel>`, `<channel type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/><target type='virtio' name='a'/></channel>`, `<channel type='qemu-vdagent'><source><clipboard copypaste='yes'/><mouse mode='client'/></source><target type='virtio' name='com.redhat.spice.0'/></channel>`, `<channel type='unix'><source mode='bind' path='/img/s'/><target type='virtio' name='a'/></channel>`,
 		`<channel type='pty'><target type='virtio' name='a'/></channel>`, `<graphics type='spice' autoport='yes'/><channel type='spicevmc'><target type='virtio' name='com.redhat.spice.0'/></channel>`,
 	},
 	"input":       {`<input type='tablet' bus='usb'><address type='usb' bus='0' port='3'/></input>`, `<input type='tablet' bus='usb'/>`, `<input type='keyboard' bus='virtio'/>`},
 	"tpm":         {`<tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>`, `<tpm model='tpm-tis'><backend type='external'><source type='unix' mode='connect' path='/img/s'/></backend></tpm>`},
-	"graphics":    {`<graphics type='vnc' port='-1' autoport='yes' passwd='x' passwdValidTo='2030-01-31T23:59:59' keymap='de' sharePolicy='ignore'/>`, `<graphics type='vnc' port='-1' autoport='yes'/>`, `<graphics type='spice' autoport='yes'/>`, `<graphics type='vnc' port='5900' autoport='no'/>`, `<graphics type='vnc'><listen type='address' address='127.0.0.1'/></graphics>`, `<graphics type='vnc'><listen type='socket' socket='/img/s'/></graphics>`},
+	"graphics":    {`<graphics type='vnc' port='-1' autoport='yes' passwd='x' passwdValidTo='2030-01-31T23:59:59' keymap='de' sharePolicy='ignore'/>`, `<graphics type='vnc' port='-1' autoport='yes'/>`, `<graphics type='spice' autoport='yes'/>`, `<graphics type='vnc' port='5900' autoport='no'/>`, `<graphics type='vnc'><listen type='address' address='127.0.0.1'/></graphics>`, `<graphics type='vnc'><listen type='network' network='default'/></graphics>`, `<graphics type='vnc'><listen type='socket'/></graphics>`, `<graphics type='vnc'><audio id='1'/></graphics><audio id='1' type='none'/>`, `<graphics type='spice' port='5901'><channel name='main' mode='any'/></graphics>`},
 	"sound":       {`<sound model='usb' multichannel='yes'/>`, `<sound model='virtio' streams='2'/>`, `<sound model='ich9'><audio id='1'/></sound><audio id='1' type='none'/>`, `<sound model='ich9'/>`, `<sound model='ac97'/>`},
 	"audio":       {`<graphics type='vnc'><audio id='1'/></graphics><audio id='1' type='none'/>`, `<graphics type='spice' autoport='yes'/><sound model='ich9'/><audio id='1' type='spice'/>`},
 	"video":       {`<video><model type='virtio' heads='1' primary='yes'><resolution x='800' y='600'/></model></video>`, `<video><model type='virtio'/></video>`, `<video><model type='qxl'/></video>`, `<video><model type='vga'/></video>`},
 	"hostdev":     {`<hostdev mode='subsystem' type='pci' managed='yes'><source><address domain='0' bus='0' slot='2' function='0'/></source></hostdev>`},
-	"redirdev":    {`<redirdev bus='usb' type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/></redirdev>`, `<redirdev bus='usb' type='spicevmc'/>`, `<graphics type='spice' autoport='yes'/><redirdev bus='usb' type='spicevmc'/>`},
+	"redirdev":    {`<redirdev bus='usb' type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/></redirdev>`, `<graphics type='spice' autoport='yes'/><redirdev bus='usb' type='spicevmc'><boot order='1'/></redirdev>`},
 	"redirfilter": {`<graphics type='spice' autoport='yes'/><redirdev bus='usb' type='spicevmc'/><redirfilter><usbdev allow='yes'/></redirfilter>`},
 	"hub":         {`<hub type='usb'/>`},
 	"watchdog":    {`<watchdog model='i6300esb' action='reset'/>`},
