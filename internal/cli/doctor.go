@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/user"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,9 @@ const doctorHelp = `Tell what this host can do, what is in the way, and how to f
 It looks at KVM, Landlock, vhost-net, the firewalls, missing kernel features, who holds libvirt's sockets, forwarding and
 br_netfilter, and other tables that would drop guests' traffic. It changes nothing: what has to be tried is tried in a
 network namespace of its own. It needs no daemon.
+
+Without root it looks at what the daemon of qemu:///session needs: KVM, Landlock, the runtime directory, whether guests
+outlive the login, networks, and who holds the user's sockets.
 
 With --api it tells something else, which it asks the daemon: what libvirt's clients called since the daemon began to
 serve, and were told that it does not exist here (VIR_ERR_NO_SUPPORT), by function and by the client's program.
@@ -37,8 +43,13 @@ func newDoctor(env *Env) *cobra.Command {
 		}
 		k := host.New(host.Options{})
 		defer k.Close()
+		own, err := env.doctorSession(k)
+		if err != nil {
+			return err
+		}
 		findings := doctor.Run(c.Context(), doctor.Env{
 			Kernel: k, KVM: func(ctx context.Context) qemu.KVM { return qemu.ProbeKVM(ctx, k) }, Root: env.root, Table: engine.NewIdentity(env.root).Table,
+			Session: own,
 		})
 		if err := env.print(findings, func(w io.Writer) error { return doctor.WriteText(w, findings) }); err != nil {
 			return err
@@ -49,4 +60,21 @@ func newDoctor(env *Env) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// doctorSession is the user whose session is looked at; nil for root.
+func (env *Env) doctorSession(k *host.Kernel) (*doctor.Session, error) {
+	own := engine.OwnSession()
+	if own == nil {
+		return nil, nil
+	}
+	paths, ignored, err := engine.OwnPaths(k, env.root)
+	if err != nil {
+		return nil, err
+	}
+	s := &doctor.Session{UID: own.UID, Run: paths.LibvirtRun, Ignored: ignored, NoRun: !filepath.IsAbs(os.Getenv("XDG_RUNTIME_DIR"))}
+	if u, err := user.Current(); err == nil {
+		s.Name = u.Username
+	}
+	return s, nil
 }

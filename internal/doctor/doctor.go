@@ -25,6 +25,8 @@ type Env struct {
 	LookPath func(string) (string, error)
 	// Table is our own nft table, which is not reported as somebody else's; empty: the firewall's default.
 	Table string
+	// Session is the user without root that the findings are for; nil is root.
+	Session *Session
 }
 
 func (e Env) path(p string) string { return filepath.Join("/", e.Root, p) }
@@ -60,7 +62,11 @@ func checks() []check {
 // Run runs every check, in a fixed order. When ctx ends the rest is left out.
 func Run(ctx context.Context, e Env) []Finding {
 	var out []Finding
-	for _, c := range checks() {
+	all := checks()
+	if e.Session != nil {
+		all = sessionChecks()
+	}
+	for _, c := range all {
 		if ctx.Err() != nil {
 			return out
 		}

@@ -14,14 +14,14 @@ import (
 )
 
 // libvirtSockets are the paths that libvirt's clients try.
-func libvirtSockets() []string {
+func libvirtSockets(dir string) []string {
 	names := []string{
 		"libvirt-sock", "libvirt-sock-ro", "virtqemud-sock", "virtqemud-sock-ro", "virtnetworkd-sock", "virtnetworkd-sock-ro",
 		"virtproxyd-sock", "virtproxyd-sock-ro", "virtstoraged-sock", "virtnodedevd-sock", "virtnwfilterd-sock",
 		"virtinterfaced-sock", "virtsecretd-sock",
 	}
 	for i, n := range names {
-		names[i] = path.Join("/run/libvirt", n)
+		names[i] = path.Join(dir, n)
 	}
 	return names
 }
@@ -29,14 +29,18 @@ func libvirtSockets() []string {
 // checkSockets says who serves the sockets that libvirt's clients use. A path nobody has is fine and not mentioned, unless
 // there is nothing else to say.
 func checkSockets(ctx context.Context, e Env) []Finding {
+	dir := "/run/libvirt"
+	if e.Session != nil {
+		dir = e.Session.Run
+	}
 	var out []Finding
-	for _, p := range libvirtSockets() {
+	for _, p := range libvirtSockets(dir) {
 		if f, there := socket(ctx, e, p); there {
 			out = append(out, f)
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Finding{"sockets", OK, "nobody serves libvirt's sockets in /run/libvirt", ""})
+		out = append(out, Finding{"sockets", OK, "nobody serves libvirt's sockets in " + dir, ""})
 	}
 	return out
 }
@@ -66,18 +70,26 @@ func socket(ctx context.Context, e Env, p string) (f Finding, there bool) {
 	switch {
 	case name == "taproomd":
 		f.Status = OK
-	case cred.Pid == 1:
+	case cred.Pid == 1, name == "systemd": // a socket unit; a user has a service manager too
 		f.Status = Problem
 		unit := strings.TrimSuffix(strings.TrimSuffix(path.Base(p), "-ro"), "-sock")
 		if unit == "libvirt" {
 			unit = "libvirtd"
 		}
-		f.Remedy = fmt.Sprintf("systemctl disable --now %[1]s.socket %[1]s-ro.socket %[1]s-admin.socket %[1]s.service; guests that it runs must be shut down first", unit)
+		f.Remedy = e.systemctl() + fmt.Sprintf(" disable --now %[1]s.socket %[1]s-ro.socket %[1]s-admin.socket %[1]s.service; guests that it runs must be shut down first", unit)
 	default:
 		f.Status = Problem
-		f.Remedy = fmt.Sprintf("stop %s (systemctl disable --now %s), or run taproomd with --root in a folder of its own", name, name)
+		f.Remedy = fmt.Sprintf("stop %s (%s disable --now %s), or run taproomd with --root in a folder of its own", name, e.systemctl(), name)
 	}
 	return f, true
+}
+
+// systemctl is how one's own services are stopped.
+func (e Env) systemctl() string {
+	if e.Session != nil {
+		return "systemctl --user"
+	}
+	return "systemctl"
 }
 
 // process names a process: what /proc calls it, and its command line.
