@@ -28,6 +28,8 @@ func (e *Engine) capabilityFacts(ctx context.Context, emulator string) (guest.Ca
 	}
 	_, err = e.k.LookPath("swtpm")
 	f.Companions.SWTPM = err == nil
+	_, err = e.findVirtiofsd()
+	f.Companions.VirtioFSD = err == nil
 	for accel, models := range c.CPUs {
 		for _, m := range models {
 			f.Models[accel] = append(f.Models[accel], guest.CPUModel{Name: m.Name, Usable: m.Usable(), Deprecated: m.Deprecated})

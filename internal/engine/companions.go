@@ -67,6 +67,9 @@ func (s *starting) companionsServe() error {
 // program is what serves a device, made ready to be started.
 func (s *starting) program(ctx context.Context, c guest.Companion) (companion.Program, error) {
 	if c.Passt == nil {
+		if c.Share != nil {
+			return s.virtiofsd(ctx, c)
+		}
 		return s.swtpm(ctx, c)
 	}
 	path, err := s.e.installed("passt", "passt")

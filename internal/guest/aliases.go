@@ -115,6 +115,9 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	for i := range v.Sounds {
 		set(&v.Sounds[i].Alias, "sound"+strconv.Itoa(i))
 	}
+	for i := range v.Filesystems {
+		set(&v.Filesystems[i].Alias, "fs"+strconv.Itoa(i))
+	}
 	for i := range v.TPMs {
 		set(&v.TPMs[i].Alias, "tpm"+strconv.Itoa(i))
 	}

@@ -16,7 +16,7 @@ func devicesOf(h HostFacts, fam family, installed Companions) spec.DomainCapsDev
 		Video:      spec.Device(fam.pci(), spec.Enum("modelType", o.videos...)),
 		Hostdev:    spec.Device(false),
 		RNG:        spec.Device(true, spec.Enum("model", virtio...), spec.Enum("backendModel", "random", "builtin")),
-		Filesystem: spec.Device(false),
+		Filesystem: filesystemOf(fam, installed),
 		TPM:        tpmOf(fam, installed),
 		Redirdev:   spec.Device(o.redirection, spec.Enum("bus", "usb")),
 		Channel:    spec.Device(true, spec.Enum("type", o.channels...)),

@@ -18,7 +18,7 @@ func capFacts() CapFacts {
 	host.Firmware = nil // libvirt's answers are of a host without ovmf
 	host.KVM = errors.New("the CPU has neither vmx nor svm")
 	return CapFacts{
-		Companions: Companions{SWTPM: true}, Host: host, UUID: &u, CPUModel: "EPYC", CPUVendor: "AMD", CPUFlags: []string{"aes", "avx"},
+		Companions: Companions{SWTPM: true, VirtioFSD: true}, Host: host, UUID: &u, CPUModel: "EPYC", CPUVendor: "AMD", CPUFlags: []string{"aes", "avx"},
 		Topology: &spec.Topology{Sockets: "1", Dies: "1", Cores: "2", Threads: "1"}, PageSizes: []uint64{4, 2048},
 		Cells: []Cell{{MemoryKiB: 6383828, CPUs: []HostCPU{{ID: 0}, {ID: 1, Core: 1}}}},
 		Models: map[string][]CPUModel{"tcg": {

@@ -21,6 +21,10 @@ func companion(t *testing.T, c Companion) *os.File {
 		t.Cleanup(func() { _ = unix.Close(pair[1]) })
 		return os.NewFile(uintptr(pair[0]), "passt")
 	}
+	if c.Share != nil {
+		p := side.VirtioFSD(side.Share{Binary: "/usr/lib/qemu/virtiofsd", Dir: t.TempDir()})
+		return beside(t, p)
+	}
 	return swtpm(t, c.TPM.Backend.Version)
 }
 

@@ -41,6 +41,9 @@ func (c *completer) pciDevices() []pciDevice {
 			add(controllerName(k), &k.Address, bridgePlug(k.Model))
 		}
 	}
+	for i := range c.dev.Filesystems {
+		add("filesystem "+c.dev.Filesystems[i].Target.Dir, &c.dev.Filesystems[i].Address, plugPCIe|hot)
+	}
 	for i := range c.dev.Interfaces {
 		n := &c.dev.Interfaces[i]
 		d, _ := nicDriver(n.Model.Type)

@@ -7,9 +7,10 @@ import (
 
 // Companion is a program that serves one of QEMU's devices and has to run beside it.
 type Companion struct {
-	Device string // its alias: tpm0
-	File   string // QEMU's end of the socket, among the files of the Config
-	TPM    *spec.TPM
+	Device string    // its alias: tpm0
+	File   string    // QEMU's end of the socket, among the files of the Config
+	TPM    *spec.TPM // either is nil
+	Share  *spec.Filesystem
 	// Passt is how passt is told of a NIC's addresses and ports; empty but not nil for one that takes the host's.
 	Passt []string
 	Log   string // where it writes, in place of a log of the daemon's; "" for that
@@ -58,7 +59,7 @@ func (c *compiler) companion(p Companion) { c.out.Companions = append(c.out.Comp
 
 // Companions says which programs there are that serve devices.
 type Companions struct {
-	SWTPM bool
+	SWTPM, VirtioFSD bool
 }
 
 // tpmOf lists what can be chosen for a TPM.

@@ -5,6 +5,7 @@ type Devices struct {
 	Emulator    string         `xml:"emulator,omitempty"`
 	Disks       []Disk         `xml:"disk"`
 	Controllers []Controller   `xml:"controller"`
+	Filesystems []Filesystem   `xml:"filesystem"`
 	Interfaces  []Interface    `xml:"interface"`
 	Smartcards  []Smartcard    `xml:"smartcard"`
 	Serials     []Chardev      `xml:"serial"`

@@ -6,15 +6,14 @@ const virtioModels = "virtio virtio-transitional virtio-non-transitional"
 // deviceRules judges <devices> without disks and NICs.
 func deviceRules() map[string]rule {
 	m := map[string]rule{
-		"devices/lease":      refuse("there is no lock manager"),
-		"devices/filesystem": refuse("host folders are not shared with guests yet"),
-		"devices/hostdev":    refuse("host devices are not passed through yet"),
-		"devices/shmem":      refuse("shared memory is not implemented yet"),
-		"devices/nvram":      refuse("it is for ppc64 guests"),
-		"devices/iommu":      refuse("guest IOMMUs are not implemented yet"),
-		"devices/vsock":      refuse("vsock is not implemented yet"),
-		"devices/crypto":     refuse("crypto devices are not implemented yet"),
-		"devices/pstore":     refuse("pstore is not implemented yet"),
+		"devices/lease":   refuse("there is no lock manager"),
+		"devices/hostdev": refuse("host devices are not passed through yet"),
+		"devices/shmem":   refuse("shared memory is not implemented yet"),
+		"devices/nvram":   refuse("it is for ppc64 guests"),
+		"devices/iommu":   refuse("guest IOMMUs are not implemented yet"),
+		"devices/vsock":   refuse("vsock is not implemented yet"),
+		"devices/crypto":  refuse("crypto devices are not implemented yet"),
+		"devices/pstore":  refuse("pstore is not implemented yet"),
 
 		"devices/emulator": pattern(`/[^\x00]*`, "an absolute path"),
 
@@ -42,7 +41,7 @@ func deviceRules() map[string]rule {
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
 	}
-	addRules(m, controllerRules(), tpmRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules())
+	addRules(m, controllerRules(), tpmRules(), filesystemRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules())
 	return m
 }
 

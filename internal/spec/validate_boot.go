@@ -80,6 +80,9 @@ func (d *Devices) aliases() []*Alias {
 	for i := range d.Hubs {
 		out = append(out, d.Hubs[i].Alias)
 	}
+	for i := range d.Filesystems {
+		out = append(out, d.Filesystems[i].Alias)
+	}
 	for i := range d.TPMs {
 		out = append(out, d.TPMs[i].Alias)
 	}

@@ -11,7 +11,7 @@ const maxDevices = 2048
 
 func (d *Devices) count() int {
 	return len(d.Disks) + len(d.Controllers) + len(d.Interfaces) + len(d.Serials) + len(d.Consoles) + len(d.Channels) +
-		len(d.Inputs) + len(d.TPMs) + len(d.Graphics) + len(d.Sounds) +
+		len(d.Inputs) + len(d.TPMs) + len(d.Filesystems) + len(d.Graphics) + len(d.Sounds) +
 		len(d.Smartcards) + len(d.Parallels) + len(d.RedirDevs) + len(d.Hubs) + len(d.Audios) + len(d.Videos) + len(d.Watchdogs) + len(d.RNGs) + len(d.Panics) + len(d.Memories)
 }
 

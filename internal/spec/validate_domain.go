@@ -24,6 +24,9 @@ func (d *Domain) Validate() error {
 	if d.Devices == nil {
 		return nil
 	}
+	if err := d.checkFilesystems(); err != nil {
+		return err
+	}
 	return d.Devices.validate(len(d.OS.Boot) > 0)
 }
 

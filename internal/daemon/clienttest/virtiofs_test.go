@@ -1,0 +1,96 @@
+package clienttest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"taproom/internal/appliance/wire"
+)
+
+// withFolder shares a folder with the guest that boots, and the memory that it needs for that.
+func withFolder(dir string) []string {
+	return []string{
+		"<vcpu>1</vcpu>", "<vcpu>1</vcpu><memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>",
+		"<panic model='isa'/>", "<panic model='isa'/><filesystem type='mount'><driver type='virtiofs'/><source dir='" + dir + "'/><target dir='share'/></filesystem>",
+	}
+}
+
+func TestAGuestReadsAndWritesAFolderOfTheHost(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	dir := filepath.Join(c.daemon.Root, "shared, with a comma")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "from-host"), []byte("hello guest"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := c.install(withFolder(dir)...)
+	m.do("start", "demo")
+	m.boot()
+	got := ask[wire.ShareResult](m, wire.OpShare, wire.Share{Tag: "share", Read: "from-host", Write: "from-guest", Text: "hello host"})
+	if got.Text != "hello guest" {
+		t.Errorf("the guest read %q", got.Text)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "from-guest")); err != nil || string(b) != "hello host" {
+		t.Errorf("the host read %q, %v", b, err)
+	}
+
+	// The program has shut itself in: the process that works, which is a child of the one that was started.
+	virtiofsd := m.pidOf("fs0")
+	works := virtiofsd
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", virtiofsd, virtiofsd)); err == nil && len(strings.Fields(string(b))) == 1 {
+		works, _ = strconv.Atoi(strings.TrimSpace(string(b)))
+	}
+	if got := status(t, works, "Seccomp"); got != "2" {
+		t.Errorf("Seccomp of virtiofsd, process %d, is %s", works, got)
+	}
+
+	// Whoever restarts the daemon finds it again; and it has ended when the guest has.
+	c.restart("kill")
+	m.do("destroy", "demo")
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", works)); err == nil && !strings.Contains(string(b), "State:\tZ") {
+		t.Errorf("virtiofsd, process %d, is there after its guest", works)
+	}
+	m.do("undefine", "demo")
+	m.do("net-destroy", "lab")
+	m.do("net-undefine", "lab")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestFoldersThatCannotBeSharedAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	doc := func(memory, fs string) string {
+		return "<domain type='qemu'><name>demo</name><memory unit='MiB'>64</memory>" + memory +
+			"<os><type arch='x86_64' machine='q35'>hvm</type></os><devices>" + fs + "</devices></domain>"
+	}
+	shared := "<memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking>"
+	virtiofs := "<filesystem type='mount'><driver type='virtiofs'/><source dir='/none'/><target dir='share'/></filesystem>"
+	for _, s := range []struct{ memory, fs, want string }{
+		{"", virtiofs, "virtiofs requires shared memory; add <memoryBacking>"},
+		{shared, "<filesystem><source dir='/none'/><target dir='x'/></filesystem>", "use <driver type='virtiofs'/>"},
+		{shared, strings.Replace(virtiofs, "</filesystem>", "<readonly/></filesystem>", 1), "virtiofsd cannot share a folder read-only"},
+	} {
+		c.write("guest.xml", doc(s.memory, s.fs))
+		if out, code := c.run(c.virsh("define", "guest.xml")); code != 1 || !strings.Contains(out, s.want) {
+			t.Errorf("%s: exit %d: %s", s.fs, code, out)
+		}
+	}
+	c.write("guest.xml", doc(shared, virtiofs))
+	c.do("define", "guest.xml")
+	out, code := c.run(c.virsh("start", "demo"))
+	if want := "cannot start domain 'demo': fs0: /none: no such file or directory"; code != 1 || !strings.Contains(out, want) {
+		t.Errorf("exit %d: %s, want %s", code, out, want)
+	}
+	c.do("undefine", "demo")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
