@@ -34,6 +34,7 @@ const (
 	statusInMigrate runStatus = "inmigrate"
 	statusPaused    runStatus = "paused"
 	statusFinishing runStatus = "finish-migrate"
+	statusSuspended runStatus = "suspended"
 )
 
 // errSilent is a QEMU that lives and does not answer, or that this host does not let us ask now.
@@ -142,6 +143,8 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	switch status {
 	case statusRunning:
 		state, reason = server.DomainRunning, server.RunningUnknown
+	case statusSuspended:
+		state, reason = server.DomainPmsuspended, server.PmsuspendedUnknown
 	case statusPrelaunch:
 		reason = server.PausedUser
 	case statusIOError:
@@ -177,7 +180,11 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec().ID, state, reason
 	})
 	watch()
-	if run.saving != nil {
+	switch {
+	case run.rec().Autodestroy:
+		e.endAutodestroyed(d, run)
+		return
+	case run.saving != nil:
 		e.afterInterruptedSave(d, run)
 	}
 	switch status {

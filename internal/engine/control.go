@@ -38,6 +38,9 @@ func (e *Engine) control(ctx context.Context, uuid spec.UUID, name string, f fun
 // SuspendDomain implements server.DomainJobs.
 func (e *Engine) SuspendDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "suspend", func(ctx context.Context, d *domain, run *running) error {
+		if err := d.awake(); err != nil {
+			return err
+		}
 		if err := run.command(func() error { return run.mon.Execute(ctx, "stop", nil, nil) }); err != nil {
 			return monitorError(d, "suspend", err)
 		}
@@ -51,6 +54,9 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 	return e.control(ctx, uuid, "resume", func(ctx context.Context, d *domain, run *running) error {
 		if d.view().ref.State == server.DomainRunning {
 			return virterr.New(virterr.OperationInvalid, "domain '%s' is already running", d.label)
+		}
+		if err := d.awake(); err != nil {
+			return err
 		}
 		if err := run.command(func() error { return run.mon.Execute(ctx, "cont", nil, nil) }); err != nil {
 			return monitorError(d, "resume", err)

@@ -93,7 +93,7 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if err != nil {
 		return server.Domain{}, e.startError(d, err)
 	}
-	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0}
+	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0, autodestroy: flags&server.StartAutodestroy != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
 		s.undo(back)
@@ -163,19 +163,20 @@ func (e *Engine) watcher(d *domain, run *running) (watch func()) {
 
 // starting is one start under way.
 type starting struct {
-	e          *Engine
-	d          *domain
-	doc        *spec.Domain
-	trace      *job.Trace
-	from       *source // nil for a guest that boots
-	paused     bool
-	resetNVRAM bool // UEFI variables begin afresh
-	running    *running
-	compiled   *guest.Compiled
-	recorded   bool
-	files      map[string]*os.File      // what QEMU inherits; closed here when it has
-	env        *state.Env               // the taps
-	plugged    map[string]*spec.Network // what they were plugged into
+	e           *Engine
+	d           *domain
+	doc         *spec.Domain
+	trace       *job.Trace
+	from        *source // nil for a guest that boots
+	paused      bool
+	autodestroy bool // the guest ends with the client that starts it
+	resetNVRAM  bool // UEFI variables begin afresh
+	running     *running
+	compiled    *guest.Compiled
+	recorded    bool
+	files       map[string]*os.File      // what QEMU inherits; closed here when it has
+	env         *state.Env               // the taps
+	plugged     map[string]*spec.Network // what they were plugged into
 }
 
 // run does the stages of a start in their order.
@@ -217,7 +218,7 @@ func (s *starting) plan(ctx context.Context) error {
 	e, d := s.e, s.d
 	rec := record{
 		Name: d.label, UUID: d.uuid, ID: e.nextID.Add(1), Phase: phaseStarting, Accel: accelOf(s.doc),
-		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Cgroup: e.cgroupOf(d.uuid),
+		NICs: len(s.doc.Devices.Interfaces), Emulator: e.emulatorOf(s.doc), Paused: s.paused, Autodestroy: s.autodestroy, Cgroup: e.cgroupOf(d.uuid),
 	}
 	if s.from != nil {
 		rec.Incoming = true

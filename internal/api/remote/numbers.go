@@ -128,6 +128,12 @@ const (
 	ProcDomainAbortJobFlags         = 442
 )
 
+// Guests that sleep.
+const (
+	ProcDomainPMSuspendForDuration = 261
+	ProcDomainPMWakeup             = 267
+)
+
 // Networks.
 const (
 	ProcConnectListAllNetworks      = 283

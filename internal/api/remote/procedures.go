@@ -10,6 +10,7 @@ func Procedures() []Procedure {
 		domainProcedures(),
 		jobProcedures(),
 		saveProcedures(),
+		sleepProcedures(),
 		networkProcedures(),
 		eventProcedures(),
 		storageProcedures(),

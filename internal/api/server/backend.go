@@ -23,6 +23,8 @@ type Backend interface {
 	DomainJobs
 	DomainStates
 	DomainJobControl
+	DomainSleep
+	DomainRuns
 	Devices
 	DomainData
 	Processors

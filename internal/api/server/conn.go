@@ -50,6 +50,7 @@ type conn struct {
 	claimed  int32 // the process that a client says it speaks for; 0 when it speaks for itself
 	streams  map[uint32]*stream
 	regs     []registration
+	owned    []Domain // guests that end with the connection
 	nextReg  int32
 }
 
@@ -89,6 +90,7 @@ func (c *conn) serve() {
 	c.calls.Done()
 	c.calls.Wait()
 	c.out.kill()
+	c.endOwned()
 	if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.srv.log.Info("client disconnected", "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "error", err)
 	}

@@ -14,7 +14,7 @@ const typedParamStrings = 4
 func knownFlags(procedure uint32) (mask uint32, limited bool) {
 	switch procedure {
 	case remote.ProcDomainCreateXML, remote.ProcDomainCreateWithFlags:
-		return StartPaused | StartBypassCache | StartForceBoot | StartValidate | StartResetNVRAM, true
+		return StartPaused | StartAutodestroy | StartBypassCache | StartForceBoot | StartValidate | StartResetNVRAM, true
 	case remote.ProcDomainDefineXMLFlags, remote.ProcNetworkDefineXMLFlags, remote.ProcNetworkCreateXMLFlags:
 		return DefineValidate, true
 	case remote.ProcDomainShutdownFlags, remote.ProcDomainReboot:
@@ -34,7 +34,7 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return SaveRunning | SavePaused, true
 	case remote.ProcDomainSaveImageGetXMLDesc, remote.ProcDomainManagedSaveGetXMLDesc:
 		return SavedXMLSecure, true
-	case remote.ProcDomainManagedSaveRemove:
+	case remote.ProcDomainManagedSaveRemove, remote.ProcDomainPMSuspendForDuration, remote.ProcDomainPMWakeup:
 		return 0, true
 	case remote.ProcDomainCoreDump, remote.ProcDomainCoreDumpWithFormat:
 		return DumpCrash | DumpLive | DumpBypassCache | DumpReset | DumpMemoryOnly, true

@@ -30,6 +30,7 @@ func newPrograms() map[uint32]*program {
 	bindDomainData(p)
 	bindDomainJobs(p)
 	bindSaves(p)
+	bindSleep(p)
 	bindDevices(p)
 	bindScreens(p)
 	bindNetworks(p)

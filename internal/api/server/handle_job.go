@@ -17,6 +17,7 @@ func bindDomainJobs(p *program) {
 	}
 	bind(p, remote.ProcDomainCreateXML, func(q *request, a *remote.StringFlags, r *remote.Domain) error {
 		d, err := q.backend.CreateDomain(q.ctx, a.S, a.Flags)
+		q.owns(d, a.Flags, err)
 		return made(d, err, r)
 	})
 	bind(p, remote.ProcDomainDefineXML, func(q *request, a *remote.String, r *remote.Domain) error {
@@ -33,6 +34,7 @@ func bindDomainJobs(p *program) {
 	})
 	bind(p, remote.ProcDomainCreateWithFlags, func(q *request, a *remote.DomainFlags, r *remote.Domain) error {
 		d, err := q.backend.StartDomain(q.ctx, a.UUID, a.Flags)
+		q.owns(d, a.Flags, err)
 		return made(d, err, r)
 	})
 	bind(p, remote.ProcDomainSuspend, func(q *request, a *remote.Domain, _ *xdr.Void) error {

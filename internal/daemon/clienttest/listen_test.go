@@ -84,6 +84,28 @@ func (t *transcript) line(want string) {
 	t.until(want, func(line string) bool { return line == want })
 }
 
+// lineAfter does something again and again until exactly that line is printed: for what has no effect before a guest is
+// ready for it, which it tells nobody.
+func (t *transcript) lineAfter(want string, again func()) {
+	t.c.t.Helper()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			again()
+			select {
+			case <-tick.C:
+			case <-done:
+				tick.Stop()
+				return
+			}
+		}
+	})
+	defer wg.Wait()
+	defer close(done)
+	t.line(want)
+}
+
 // all is what was printed so far and waited for.
 func (t *transcript) all() string {
 	t.mu.Lock()

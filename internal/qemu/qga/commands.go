@@ -227,6 +227,18 @@ const (
 	Reboot    = "reboot"
 )
 
+// Ways to sleep.
+const (
+	SuspendRAM    = "ram"
+	SuspendDisk   = "disk"
+	SuspendHybrid = "hybrid"
+)
+
+// Suspend has the guest sleep. An agent answers only when it cannot.
+func (c *Client) Suspend(ctx context.Context, mode string) error {
+	return c.Execute(ctx, "guest-suspend-"+mode, nil, nil)
+}
+
 // Shutdown has the guest shut down. An agent answers only when it cannot; that the channel closes is how it succeeds.
 func (c *Client) Shutdown(ctx context.Context, mode string) error {
 	return c.Execute(ctx, "guest-shutdown", map[string]string{"mode": mode}, nil)

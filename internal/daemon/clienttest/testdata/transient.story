@@ -92,10 +92,6 @@ $ list --all
 ------------------------
  -    guest   shut off
 [exit 0]
-$ start guest --autodestroy
-error: Failed to start domain 'guest'
-error: invalid argument: unsupported flags (0x2) in function virDomainCreateWithFlags
-[exit 1]
 $ start guest
 Domain 'guest' started
 [exit 0]
