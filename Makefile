@@ -54,8 +54,12 @@ clients-new: setup-test build ## the same with virsh and QEMU of the distributio
 	TAPROOM_BIN=$(CURDIR)/bin TAPROOM_VIRSH=$(NEW)/usr/bin/virsh TAPROOM_QEMU10=$(NEW) \
 	  go test -count=1 -timeout 30m ./internal/daemon/clienttest ./internal/qemu/... ./internal/api/server
 
+# Debian 12 is the one release without virt-top: the next one's is unpacked beside.
+TOP := trixie
+TOPDIR := /var/cache/taproom/virt-top
 desktop: setup-test setup-desktop build ## virt-install and its siblings, and virt-manager on a display of its own; pictures in build/desktop
-	TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 20m ./internal/daemon/desktoptest
+	tools/unpack.sh $(TOP) $(TOPDIR) virt-top
+	TAPROOM_TOP=$(TOPDIR) TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 20m ./internal/daemon/desktoptest
 
 DEBIAN := /var/cache/taproom/debian
 guest-debian: setup-test setup-guest build ## a guest of the distribution, made with debootstrap, from its first boot to its power-off

@@ -39,6 +39,21 @@ func TestVirtXMLEditsAGuest(t *testing.T) {
 	d.end()
 }
 
+// --update changes what runs; with --define both.
+func TestVirtXMLPlugsIntoAGuestThatRuns(t *testing.T) {
+	t.Parallel()
+	d := sit(t)
+	d.install("--name", "guest", "--import", "--disk", d.image("a.qcow2"), "--osinfo", "debian11", "--network", "network=default")
+	d.do("virt-xml", "guest", "--update", "--add-device", "--disk", d.image("b.qcow2"))
+	d.do("virt-xml", "guest", "--update", "--define", "--add-device", "--network", "network=default,mac=52:54:00:00:00:78,model=virtio")
+	live, kept := d.virsh("dumpxml", "guest"), d.virsh("dumpxml", "guest", "--inactive")
+	d.has(live, "<target dev='vdb'", "52:54:00:00:00:78", "<target dev='vnet")
+	d.has(kept, "52:54:00:00:00:78")
+	d.do("virt-xml", "guest", "--update", "--edit", "mac=52:54:00:00:00:78", "--network", "link.state=down")
+	d.has(d.virsh("domif-getlink", "guest", "52:54:00:00:00:78"), "down")
+	d.end()
+}
+
 func TestVirtCloneCopiesAGuestWithItsDisks(t *testing.T) {
 	t.Parallel()
 	d := sit(t)
