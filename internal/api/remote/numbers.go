@@ -99,6 +99,7 @@ const (
 	ProcDomainDetachDeviceFlags = 161
 	ProcDomainUpdateDeviceFlags = 174
 	ProcDomainDetachDeviceAlias = 392
+	ProcDomainBlockResize       = 251
 	ProcDomainOpenConsole       = 201
 	ProcDomainOpenGraphics      = 249
 	ProcDomainOpenChannel       = 296

@@ -16,4 +16,6 @@ type Devices interface {
 	DetachDeviceAlias(ctx context.Context, uuid spec.UUID, alias string, flags uint32) error
 	// UpdateDevice takes DeviceForce as well: a tray that the guest has locked is opened.
 	UpdateDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
+	// ResizeBlock gives a disk of a running domain, a target (vda) or a path, another size in bytes.
+	ResizeBlock(ctx context.Context, uuid spec.UUID, device string, bytes uint64) error
 }

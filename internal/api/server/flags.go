@@ -52,6 +52,8 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainRename:
 		return 0, true
+	case remote.ProcDomainBlockResize:
+		return BlockBytes, true
 	case remote.ProcDomainUpdateDeviceFlags:
 		return AffectLive | AffectConfig | DeviceForce, true
 	case remote.ProcDomainGetHostname:

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"math"
+
 	"taproom/internal/api/remote"
+	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
 )
 
@@ -23,5 +26,15 @@ func bindDevices(p *program) {
 	})
 	bind(p, remote.ProcDomainDetachDeviceAlias, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
 		return q.backend.DetachDeviceAlias(q.ctx, a.UUID, a.S, a.Flags)
+	})
+	bind(p, remote.ProcDomainBlockResize, func(q *request, a *remote.BlockResize, _ *xdr.Void) error {
+		size := a.Size
+		if a.Flags&BlockBytes == 0 {
+			if size > math.MaxInt64>>10 {
+				return virterr.New(virterr.Overflow, "size must be less than %d KiB", uint64(math.MaxInt64)>>10)
+			}
+			size <<= 10
+		}
+		return q.backend.ResizeBlock(q.ctx, a.UUID, a.Device, size)
 	})
 }

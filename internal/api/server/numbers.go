@@ -111,6 +111,7 @@ const (
 	AffectLive      = 1
 	AffectConfig    = 2
 	DeviceForce     = 4
+	BlockBytes      = 1
 	MemoryMaximum   = 4
 	VCPULive        = 1
 	VCPUConfig      = 2

@@ -231,6 +231,11 @@ func (f *Fake) DetachDeviceAlias(_ context.Context, uuid spec.UUID, alias string
 	})
 }
 
+// ResizeBlock implements server.Devices.
+func (f *Fake) ResizeBlock(_ context.Context, uuid spec.UUID, _ string, _ uint64) error {
+	return f.whileRunning("ResizeBlock", uuid, func(*domain) {})
+}
+
 // UpdateDevice implements server.Devices.
 func (f *Fake) UpdateDevice(_ context.Context, uuid spec.UUID, _ string, _ uint32) error {
 	return f.whileRunning("UpdateDevice", uuid, func(*domain) {})

@@ -56,6 +56,27 @@ $ domblklist demo
  vda      ROOT/work/disk.img
  sdz      -
 [exit 0]
+# A disk grows.
+$ blockresize demo vda 2M
+Block device 'vda' is resized
+[exit 0]
+$ domblkinfo demo vda
+Capacity:       2097152
+Allocation:     0
+Physical:       2097152
+[exit 0]
+$ blockresize demo vdx 2M
+error: Failed to resize block device 'vdx'
+error: invalid argument: domain 'demo' has no disk 'vdx'
+[exit 1]
+$ blockresize demo ROOT/work/disk.img 1024
+Block device 'ROOT/work/disk.img' is resized
+[exit 0]
+$ domblkinfo demo vda
+Capacity:       1048576
+Allocation:     0
+Physical:       1048576
+[exit 0]
 # Media.
 $ change-media demo sdz ROOT/work/first.iso --insert
 Successfully inserted media.
@@ -158,6 +179,11 @@ $ domiflist demo
 ------------------------------------------------------------
  vnet0       network   lab      virtio   52:54:00:00:00:01
 [exit 0]
+# A display's password, where there was none to ask for.
+$ update-device demo graphics.xml
+error: Failed to update device from graphics.xml
+error: Operation not supported: cannot update a device of domain 'demo': its VNC cannot be changed while the guest runs: QEMU gets it at the start
+[exit 1]
 # In the definition.
 $ attach-disk demo ROOT/work/more.img vdb --subdriver raw --persistent
 Disk attached successfully
@@ -183,3 +209,5 @@ Device detached successfully
 <controller type='scsi' model='virtio-scsi' index='1'/>
 -- video.xml --
 <video><model type='vga'/></video>
+-- graphics.xml --
+<graphics type='vnc' autoport='yes' passwd='secret'/>
