@@ -24,7 +24,7 @@ func (e *Engine) capabilityFacts(ctx context.Context, emulator string) (guest.Ca
 	}
 	f := guest.CapFacts{
 		Host: h, UUID: e.hostUUID(), PageSizes: []uint64{uint64(os.Getpagesize()) >> 10},
-		Models: map[string][]guest.CPUModel{},
+		Models: map[string][]guest.CPUModel{}, OneUser: e.cfg.Session != nil,
 	}
 	_, err = e.k.LookPath("swtpm")
 	f.Companions.SWTPM = err == nil

@@ -26,6 +26,8 @@ type CapFacts struct {
 	HostModels map[string]*spec.CPU
 	// Labels are the QEMU user's label by domain type, where it is fixed.
 	Labels map[string]string
+	// OneUser says that guests run as the daemon's own user, and have no label.
+	OneUser bool
 }
 
 // Cell is a NUMA cell of the host.
@@ -58,6 +60,9 @@ func Capabilities(f CapFacts) *spec.Capabilities {
 		PowerManagement: &spec.PowerManagement{}, IOMMU: &spec.Supported{Support: "no"},
 		SecModels: []spec.SecModel{{Model: "none", DOI: "0"}, {Model: "dac", DOI: "0"}},
 	}}
+	if f.OneUser {
+		c.Host.SecModels = c.Host.SecModels[:1]
+	}
 	for _, flag := range f.CPUFlags {
 		c.Host.CPU.Features = append(c.Host.CPU.Features, spec.CapsCPUFeature{Name: flag})
 	}

@@ -98,3 +98,13 @@ func TestDomainCapabilitiesRefuseWhatIsNotThere(t *testing.T) {
 		}
 	}
 }
+
+// A session's guests have no user of their own, so there is no label to choose.
+func TestOneUserHasNoLabels(t *testing.T) {
+	t.Parallel()
+	for one, want := range map[bool]int{false: 2, true: 1} {
+		if got := Capabilities(CapFacts{OneUser: one}).Host.SecModels; len(got) != want || got[0].Model != "none" {
+			t.Errorf("one user %v: %+v", one, got)
+		}
+	}
+}

@@ -77,6 +77,9 @@ func (d *desk) command(name string, args ...string) *exec.Cmd {
 	cmd.Dir = d.work
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8", "LIBVIRT_DEFAULT_URI="+d.daemon.URI(), "HOME="+d.work,
 		"XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_DATA_HOME=")
+	if u := d.daemon.User(); u != nil {
+		u.Be(cmd)
+	}
 	return cmd
 }
 
