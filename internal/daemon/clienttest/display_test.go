@@ -128,6 +128,10 @@ func TestDisplaysOfAGuest(t *testing.T) {
 	if out, err := os.ReadFile(fmt.Sprintf("/proc/%s/cmdline", c.qemuPID())); err != nil || bytes.Contains(out, []byte("secret")) {
 		t.Errorf("the command line has the password in it (%v)", err)
 	}
+	c.restart("kill")
+	if again := c.do("dumpxml", "guest"); again != doc {
+		t.Errorf("the next daemon shows another document:\n%s\nbefore:\n%s", again, doc)
+	}
 	c.write("new.xml", "<graphics type='spice' autoport='yes' passwd='another' connected='disconnect'/>")
 	c.do("update-device", "guest", "new.xml", "--live")
 	for password, want := range map[string]uint32{"another": 0, "secret word": 7} {
@@ -167,4 +171,54 @@ func (c *clients) qemuPID() string {
 		c.t.Fatalf("%s: %v", b, err)
 	}
 	return fmt.Sprint(pid)
+}
+
+// A display that listens on a network is on the address that the host has there, and a websocket beside it has a port.
+func TestADisplayListensOnANetwork(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.write("net.xml", "<network><name>lab</name><bridge name='displays0'/><ip address='192.168.150.1' prefix='24'/></network>")
+	c.write("guest.xml", `<domain type='qemu'><name>guest</name><memory unit='MiB'>32</memory>
+  <os><type arch='x86_64' machine='pc'>hvm</type></os>
+  <devices>
+    <graphics type='vnc' websocket='-1'><listen type='network' network='lab'/></graphics>
+    <graphics type='spice' autoport='yes'/>
+    <video><model type='vga'/></video>
+  </devices></domain>`)
+	c.do("define", "guest.xml")
+	out, code := c.run(c.virsh("start", "guest"))
+	if code != 1 || !strings.Contains(out, "no network with matching name 'lab'") {
+		t.Errorf("start without the network: exit %d: %s", code, out)
+	}
+	c.do("net-define", "net.xml")
+	c.do("net-start", "lab")
+	c.do("start", "guest", "--paused")
+	doc := c.do("dumpxml", "guest")
+	for _, want := range []string{
+		"<graphics type='vnc' port='5900' autoport='yes' websocket='5700' listen='192.168.150.1'>",
+		"<listen type='network' address='192.168.150.1' network='lab'/>",
+		"<graphics type='spice' port='5901' autoport='yes' listen='127.0.0.1'>",
+	} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in:\n%s", want, doc)
+		}
+	}
+	if got := c.do("vncdisplay", "guest"); got != "192.168.150.1:0\n\n" {
+		t.Errorf("vncdisplay: %q", got)
+	}
+	greeting := make([]byte, 4)
+	if _, err := io.ReadFull(c.dial("192.168.150.1:5900"), greeting); err != nil || string(greeting) != "RFB " {
+		t.Errorf("VNC says %q, %v", greeting, err)
+	}
+	_ = c.dial("192.168.150.1:5700").Close()
+	if inactive := c.do("dumpxml", "guest", "--inactive"); !strings.Contains(inactive, "<graphics type='vnc' port='-1' autoport='yes' websocket='-1'>\n      <listen type='network' network='lab'/>") {
+		t.Errorf("the definition:\n%s", inactive)
+	}
+	c.do("destroy", "guest")
+	c.do("undefine", "guest")
+	c.do("net-destroy", "lab")
+	c.do("net-undefine", "lab")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
 }
