@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taproom/internal/api/own"
+	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/spec"
 )
@@ -257,7 +258,7 @@ func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResul
 	if d.view().def == nil {
 		return nil, nil
 	}
-	return nil, a.UndefineDomain(ctx, d.uuid, 0)
+	return nil, a.UndefineDomain(ctx, d.uuid, server.UndefineNvram) // variables were made for it, and go with it
 }
 
 // virterrIs reports whether err carries one of the codes: what is to go may have gone, or ended, by itself.

@@ -14,6 +14,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
+	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
@@ -190,7 +191,7 @@ func undefine(o *object) step {
 			n := o.network()
 			return void(ctx, c, remote.ProcNetworkUndefine, &n)
 		}
-		return c.UndefineDomain(ctx, o.domain(), 0)
+		return c.UndefineDomain(ctx, o.domain(), server.UndefineNvram)
 	}, then}
 }
 
