@@ -191,10 +191,6 @@ const (
 	ProcInterfaceLookupByName          = 128
 	ProcInterfaceLookupByMACString     = 129
 	ProcInterfaceIsActive              = 156
-	ProcConnectListAllNodeDevices      = 285
-	ProcNodeNumOfDevices               = 111
-	ProcNodeListDevices                = 112
-	ProcNodeDeviceLookupByName         = 113
 	ProcConnectListAllNWFilters        = 286
 	ProcConnectListNWFilters           = 179
 	ProcConnectNumOfNWFilters          = 178

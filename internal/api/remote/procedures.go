@@ -22,6 +22,7 @@ func Procedures() []Procedure {
 		agentProcedures(),
 		inputProcedures(),
 		tuningProcedures(),
+		nodeDeviceProcedures(),
 	} {
 		all = append(all, group...)
 	}
@@ -177,7 +178,7 @@ func eventProcedures() []Procedure {
 		proc[Int, xdr.Void](ProcConnectNetworkEventDeregisterAny, "CONNECT_NETWORK_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[NetworkEventRegister, Int](ProcConnectStoragePoolEventRegisterAny, "CONNECT_STORAGE_POOL_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[Int, xdr.Void](ProcConnectStoragePoolEventDeregisterAny, "CONNECT_STORAGE_POOL_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
-		proc[NodeDeviceEventRegister, Int](ProcConnectNodeDeviceEventRegisterAny, "CONNECT_NODE_DEVICE_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
+		proc[NodeDeviceEventRegister, Int](ProcConnectNodeDeviceEventRegisterAny, "CONNECT_NODE_DEVICE_EVENT_REGISTER_ANY", ReadOnly|Priority),
 		proc[Int, xdr.Void](ProcConnectNodeDeviceEventDeregisterAny, "CONNECT_NODE_DEVICE_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[SecretEventRegister, Int](ProcConnectSecretEventRegisterAny, "CONNECT_SECRET_EVENT_REGISTER_ANY", ReadOnly|Priority|Quick),
 		proc[Int, xdr.Void](ProcConnectSecretEventDeregisterAny, "CONNECT_SECRET_EVENT_DEREGISTER_ANY", ReadOnly|Priority|Quick),
@@ -195,10 +196,6 @@ func absentProcedures() []Procedure {
 		proc[String, NameMAC](ProcInterfaceLookupByName, "INTERFACE_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
 		proc[String, NameMAC](ProcInterfaceLookupByMACString, "INTERFACE_LOOKUP_BY_MAC_STRING", ReadOnly|Priority|Quick),
 		proc[NameMAC, Int](ProcInterfaceIsActive, "INTERFACE_IS_ACTIVE", ReadOnly|Priority|Quick),
-		proc[NeedFlags, Empty](ProcConnectListAllNodeDevices, "CONNECT_LIST_ALL_NODE_DEVICES", ReadOnly|Priority|Quick),
-		proc[OptStringFlags, Int](ProcNodeNumOfDevices, "NODE_NUM_OF_DEVICES", ReadOnly|Priority|Quick),
-		proc[StringIntFlags, Strings](ProcNodeListDevices, "NODE_LIST_DEVICES", ReadOnly|Priority|Quick),
-		proc[String, String](ProcNodeDeviceLookupByName, "NODE_DEVICE_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
 		proc[NeedFlags, Empty](ProcConnectListAllNWFilters, "CONNECT_LIST_ALL_NWFILTERS", ReadOnly|Priority|Quick),
 		proc[Int, Strings](ProcConnectListNWFilters, "CONNECT_LIST_NWFILTERS", ReadOnly|Priority|Quick),
 		proc[xdr.Void, Int](ProcConnectNumOfNWFilters, "CONNECT_NUM_OF_NWFILTERS", ReadOnly|Priority|Quick),

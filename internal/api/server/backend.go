@@ -32,6 +32,7 @@ type Backend interface {
 	Displays
 	GuestAgents
 	Inputs
+	NodeDevices
 	Monitors
 	Networks
 	Storage

@@ -115,7 +115,7 @@ func TestKindsOfEventsThatDoNotExistAreRefused(t *testing.T) {
 		args      xdr.Value
 		want      virterr.Code
 	}{
-		{remote.ProcConnectNodeDeviceEventRegisterAny, &remote.NodeDeviceEventRegister{Device: &remote.String{S: "computer"}}, virterr.NoNodeDevice},
+		{remote.ProcConnectNodeDeviceEventRegisterAny, &remote.NodeDeviceEventRegister{Device: &remote.String{S: "pci_none"}}, virterr.NoNodeDevice},
 		{remote.ProcConnectSecretEventRegisterAny, &remote.SecretEventRegister{Secret: &remote.Secret{}}, virterr.NoSecret},
 	} {
 		if code := virterr.CodeOf(w.call(c.procedure, c.args, &remote.Int{})); code != c.want {

@@ -11,7 +11,7 @@ import (
 // (virt-manager asks for everything) must not take "not supported" for a broken connection.
 func bindAbsent(p *program) {
 	for _, n := range []uint32{
-		remote.ProcConnectListAllInterfaces, remote.ProcConnectListAllNodeDevices,
+		remote.ProcConnectListAllInterfaces,
 		remote.ProcConnectListAllNWFilters, remote.ProcConnectListAllNWFilterBindings, remote.ProcConnectListAllSecrets,
 	} {
 		bind(p, n, func(*request, *remote.NeedFlags, *remote.Empty) error { return nil })
@@ -28,13 +28,7 @@ func bindAbsent(p *program) {
 	} {
 		bind(p, n, func(*request, *xdr.Void, *remote.Int) error { return nil })
 	}
-	bind(p, remote.ProcNodeNumOfDevices, func(*request, *remote.OptStringFlags, *remote.Int) error { return nil })
-	bind(p, remote.ProcNodeListDevices, func(*request, *remote.StringIntFlags, *remote.Strings) error { return nil })
 	bindAbsentObjects(p)
-}
-
-func noNodeDevice(name string) error {
-	return virterr.New(virterr.NoNodeDevice, "no node device with matching name '%s'", name)
 }
 
 func noSecret(uuid spec.UUID) error {
@@ -49,9 +43,6 @@ func bindAbsentObjects(p *program) {
 	bind(p, remote.ProcInterfaceLookupByName, byString)
 	bind(p, remote.ProcInterfaceLookupByMACString, byString)
 	bind(p, remote.ProcInterfaceIsActive, func(_ *request, a *remote.NameMAC, _ *remote.Int) error { return noInterface(a.Name) })
-	bind(p, remote.ProcNodeDeviceLookupByName, func(_ *request, a *remote.String, _ *remote.String) error {
-		return noNodeDevice(a.S)
-	})
 	bind(p, remote.ProcNWFilterLookupByName, func(_ *request, a *remote.String, _ *remote.Network) error {
 		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching name '%s'", a.S)
 	})

@@ -29,7 +29,9 @@ func bindEvents(p *program) {
 	bind(p, remote.ProcConnectStoragePoolEventDeregisterAny, deregisterFrom(fromPools))
 	bind(p, remote.ProcConnectNodeDeviceEventRegisterAny, func(q *request, a *remote.NodeDeviceEventRegister, r *remote.Int) (err error) {
 		if a.Device != nil {
-			return noNodeDevice(a.Device.S)
+			if _, err := q.backend.NodeDevice(q.ctx, a.Device.S); err != nil {
+				return err
+			}
 		}
 		r.N, err = q.conn.register(registration{source: fromNodeDevices, kind: a.Event})
 		return err

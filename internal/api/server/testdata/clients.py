@@ -95,7 +95,7 @@ net = conn.networkDefineXML(open("network.xml").read())
 net.create()
 print("networks", [(n.name(), n.bridgeName(), n.isActive(), n.isPersistent(), n.autostart()) for n in conn.listAllNetworks()], conn.listNetworks(), conn.listDefinedNetworks(), conn.numOfNetworks())
 print("leases", net.DHCPLeases())
-print("absent", conn.listAllStoragePools(), conn.listAllInterfaces(), conn.listAllDevices(), conn.listAllNWFilters(), conn.listAllSecrets(), conn.numOfStoragePools(), conn.listStoragePools(), conn.listDevices(None), conn.listSecrets())
+print("absent", conn.listAllStoragePools(), conn.listAllInterfaces(), [d.name() for d in conn.listAllDevices()], conn.listAllNWFilters(), conn.listAllSecrets(), conn.numOfStoragePools(), conn.listStoragePools(), conn.listDevices(None), conn.listSecrets())
 for what in (lambda: conn.lookupByName("missing"), lambda: conn.networkLookupByName("missing"), lambda: conn.storagePoolLookupByName("missing"),
              lambda: conn.nwfilterLookupByName("missing"), lambda: conn.secretLookupByUUIDString(first.UUIDString()), lambda: first.create(),
              lambda: first.migrateSetMaxSpeed(5), lambda: conn.defineXML("<domain")):

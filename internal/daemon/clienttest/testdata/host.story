@@ -281,7 +281,8 @@ $ iface-list
  Name   State   MAC Address
 -----------------------------
 [exit 0]
-$ nodedev-list
+$ nodedev-list --cap system
+computer
 [exit 0]
 $ nwfilter-list
  UUID   Name
