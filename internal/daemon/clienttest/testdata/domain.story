@@ -199,8 +199,8 @@ Security model: none
 Security DOI:   0
 [exit 0]
 $ domcontrol guest
-error: this function is not supported by the connection driver: virDomainGetControlInfo
-[exit 1]
+ok
+[exit 0]
 $ domstats guest
 Domain: 'guest'
   state.state=3
