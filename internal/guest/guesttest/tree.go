@@ -137,3 +137,21 @@ func (n *Node) Cut(path string) {
 		}
 	}
 }
+
+// Merge adds other's devices behind those of n, and of what is outside of <devices> what n does not have.
+func (n *Node) Merge(other *Node) error {
+	copied, err := Parse(other.String())
+	if err != nil {
+		return err
+	}
+	for _, c := range copied.Children {
+		switch {
+		case c.Name == "devices":
+			to := n.child("devices")
+			to.Children = append(to.Children, c.Children...)
+		case !n.Has(c.Name, ""):
+			n.Children = append(n.Children, c)
+		}
+	}
+	return nil
+}
