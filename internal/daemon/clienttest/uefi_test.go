@@ -89,3 +89,27 @@ func awaitFile(t *testing.T, path, text string) {
 		}
 	}
 }
+
+// With secure boot the firmware runs in system management mode, and nobody else writes its variables.
+func TestAGuestBootsThroughUEFIWithSecureBoot(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.write("guest.xml", c.fill(strings.Replace(uefiGuest, "machine='pc'", "machine='q35'", 1)))
+	c.do("define", "guest.xml")
+	doc := c.do("dumpxml", "guest")
+	for _, want := range []string{
+		"<feature enabled='yes' name='enrolled-keys'/>", "<feature enabled='yes' name='secure-boot'/>", "<smm state='on'/>",
+		"<loader readonly='yes' secure='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.ms.fd</loader>",
+	} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in:\n%s", want, doc)
+		}
+	}
+	c.do("start", "guest")
+	awaitFile(t, filepath.Join(c.work, "serial.log"), "BdsDxe: ")
+	c.do("destroy", "guest")
+	c.do("undefine", "guest", "--nvram")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
