@@ -32,16 +32,29 @@ func TestThePythonBindingsHearEveryKindOfEvent(t *testing.T) {
 	c.write("net.xml", "<network><name>net</name><bridge name='virbr7'/></network>")
 	c.write("pool.xml", c.fill("<pool type='dir'><name>pool</name><target><path>ROOT/work</path></target></pool>"))
 	for _, command := range [][]string{
-		{"define", "guest.xml"}, {"start", "guest"}, {"suspend", "guest"}, {"resume", "guest"}, {"desc", "guest", "what it is for", "--live"},
+		{"define", "guest.xml"},
+		{"start", "guest"},
+		{"suspend", "guest"},
+		{"resume", "guest"},
+		{"desc", "guest", "what it is for", "--live"},
 		{"reset", "guest"},
 	} {
 		c.do(command...)
 	}
 	heard.line("domain guest reboot") // which the guest's QEMU says in its own time
 	for _, command := range [][]string{
-		{"destroy", "guest"}, {"undefine", "guest"},
-		{"net-define", "net.xml"}, {"net-start", "net"}, {"net-destroy", "net"}, {"net-undefine", "net"},
-		{"pool-define", "pool.xml"}, {"pool-build", "pool"}, {"pool-start", "pool"}, {"pool-refresh", "pool"}, {"pool-destroy", "pool"}, {"pool-undefine", "pool"},
+		{"destroy", "guest"},
+		{"undefine", "guest"},
+		{"net-define", "net.xml"},
+		{"net-start", "net"},
+		{"net-destroy", "net"},
+		{"net-undefine", "net"},
+		{"pool-define", "pool.xml"},
+		{"pool-build", "pool"},
+		{"pool-start", "pool"},
+		{"pool-refresh", "pool"},
+		{"pool-destroy", "pool"},
+		{"pool-undefine", "pool"},
 	} {
 		c.do(command...)
 	}

@@ -6,16 +6,20 @@ import time
 import gi
 
 gi.require_version("Atspi", "2.0")
-from gi.repository import Atspi  # noqa: E402
+from gi.repository import Atspi, GLib  # noqa: E402
 
 PATIENCE = 120  # seconds that anything may take
+Atspi.set_timeout(10_000, 15_000)  # milliseconds that a program may take to say what it shows
 
 
 def wait(what, look):
     """Waits until look() is true, and returns it. Programs tell nobody when they have drawn something."""
     end = time.monotonic() + PATIENCE
     while True:
-        found = look()
+        try:
+            found = look()
+        except GLib.GError:  # the program is busy, or what was looked at has gone
+            found = None
         if found:
             return found
         if time.monotonic() > end:
