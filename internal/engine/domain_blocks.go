@@ -50,11 +50,16 @@ func (e *Engine) queryBlocks(ctx context.Context, d *domain, run *running) (map[
 // blockStats are the block.* figures. Without QEMU's answer they lack its counters.
 func (e *Engine) blockStats(ctx context.Context, d *domain, v *view) []server.Param {
 	disks := v.run.live(false).Devices.Disks
-	out := []server.Param{remote.UintParam("block.count", uint32(len(disks)))}
 	var counted map[string]blockDevice
 	if len(disks) > 0 {
 		counted, _ = e.queryBlocks(ctx, d, v.run)
 	}
+	return e.blockParams(disks, counted)
+}
+
+// blockParams are the block.* figures of disks: sizes, and what QEMU counted where it did.
+func (e *Engine) blockParams(disks []spec.Disk, counted map[string]blockDevice) []server.Param {
+	out := []server.Param{remote.UintParam("block.count", uint32(len(disks)))}
 	for i, disk := range disks {
 		prefix := fmt.Sprintf("block.%d.", i)
 		out = append(out, remote.StringParam(prefix+"name", disk.Target.Dev))

@@ -29,7 +29,11 @@ func (e *Engine) DomainStats(ctx context.Context, uuid spec.UUID, groups uint32)
 		out = append(out, remote.IntParam("state.state", v.ref.State), remote.IntParam("state.reason", v.ref.Reason))
 	}
 	if v.run == nil {
-		return append(out, e.definedStats(v, wants)...), nil
+		out = append(out, e.definedStats(v, wants)...)
+		if doc, err := e.definitionOf(d); err == nil && wants(server.StatsBlock) {
+			out = append(out, e.blockParams(doc.Devices.Disks, nil)...)
+		}
+		return out, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statsWithin)
 	defer cancel()

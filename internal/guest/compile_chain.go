@@ -11,7 +11,8 @@ import (
 type image struct {
 	kind, path, format string
 	readOnly           bool
-	backed             bool // the document declares what is below
+	backed             bool             // the document declares what is below
+	source             *spec.DiskSource // of an image that a server has
 }
 
 // chain makes the block nodes of a disk, the lowest layer first, and returns the name of the top one; empty for a drive
@@ -32,7 +33,13 @@ func (c *compiler) chain(k *spec.Disk) (string, error) {
 		if i > 0 {
 			name += "-" + strconv.Itoa(i)
 		}
-		c.storage(k, layers[i], name, cache)
+		if layers[i].kind == "network" {
+			if err := c.storageOnNetwork(k, layers[i], name, cache); err != nil {
+				return "", err
+			}
+		} else {
+			c.storage(k, layers[i], name, cache)
+		}
 		c.format(k, layers[i], name, below, cache, i == 0)
 		below = name + "-format"
 	}
@@ -46,12 +53,12 @@ func (c *compiler) chain(k *spec.Disk) (string, error) {
 }
 
 func layersOf(k *spec.Disk) ([]image, error) {
-	path := sourcePath(k.Type, k.Source)
-	if path == "" || k.Target.Tray == "open" {
+	if !hasMedium(k) || k.Target.Tray == "open" {
 		return nil, nil
 	}
+	path := sourcePath(k.Type, k.Source)
 	readOnly := k.ReadOnly != nil || k.Device == "cdrom"
-	layers := []image{{kind: k.Type, path: path, format: k.Driver.Type, readOnly: readOnly}}
+	layers := []image{{kind: k.Type, path: path, format: k.Driver.Type, readOnly: readOnly, source: k.Source}}
 	for b := k.BackingStore; b != nil && b.Type != ""; b = b.BackingStore {
 		path := sourcePath(b.Type, b.Source)
 		if path == "" || b.Format == nil || b.Format.Type == "" {
@@ -62,7 +69,7 @@ func layersOf(k *spec.Disk) ([]image, error) {
 	}
 	for i, l := range layers {
 		switch {
-		case l.kind != "file" && l.kind != "block":
+		case l.kind != "file" && l.kind != "block" && (l.kind != "network" || i > 0):
 			return nil, unsupported("disk", "%s: type=%q is not implemented; use file or block", diskName(k), l.kind)
 		case l.format != "raw" && l.format != "qcow2":
 			return nil, unsupported("disk/driver", "%s: format %q is not implemented; use raw or qcow2", diskName(k), l.format)

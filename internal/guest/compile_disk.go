@@ -63,6 +63,9 @@ func (c *compiler) drive(k *spec.Disk) (qemu.Props, error) {
 		if q, err := number(k.Driver.Queues); err == nil && q > 0 {
 			p = p.With("num-queues", q)
 		}
+		if q, err := number(k.Driver.QueueSize); err == nil && q > 0 {
+			p = p.With("queue-size", q)
+		}
 		return p, nil
 	case "scsi":
 		return c.scsiDrive(k, suffix, n), nil
@@ -115,6 +118,7 @@ func (c *compiler) diskProperties(p qemu.Props, k *spec.Disk) (qemu.Props, error
 	if k.Serial != "" {
 		p = p.With("serial", k.Serial)
 	}
+	p = diskShape(p, k)
 	if k.Shareable != nil {
 		p = p.With("share-rw", true)
 	}

@@ -81,14 +81,15 @@ func (c *completer) disk(k *spec.Disk) error {
 		return invalid("disk", "target dev=%q is no disk name such as vda", k.Target.Dev)
 	}
 	k.Type, k.Device = def(k.Type, "file"), def(k.Device, "disk")
-	if k.Type != "file" && k.Type != "block" {
-		return unsupported("disk", "%s: type=%q is not implemented; use file or block", diskName(k), k.Type)
+	if k.Type != "file" && k.Type != "block" && k.Type != "network" {
+		return unsupported("disk", "%s: type=%q is not implemented; use file, block or network", diskName(k), k.Type)
 	}
+	networkDisk(k)
 	removable := k.Device == "cdrom" || k.Device == "floppy"
 	if k.Device != "disk" && !removable {
 		return unsupported("disk", "%s: device=%q is not implemented; use disk, cdrom or floppy", diskName(k), k.Device)
 	}
-	if sourcePath(k.Type, k.Source) == "" {
+	if !hasMedium(k) {
 		if !removable {
 			return invalid("disk", "%s: has no source", diskName(k))
 		}
@@ -124,8 +125,18 @@ func sourcePath(kind string, s *spec.DiskSource) string {
 		return ""
 	case kind == "block":
 		return s.Dev
+	case kind == "network":
+		return ""
 	}
 	return s.File
+}
+
+// hasMedium reports whether there is something in a drive.
+func hasMedium(k *spec.Disk) bool {
+	if k.Type == "network" {
+		return k.Source != nil && k.Source.Protocol != ""
+	}
+	return sourcePath(k.Type, k.Source) != ""
 }
 
 func busOf(k *spec.Disk) string {
@@ -150,6 +161,9 @@ func (c *completer) diskBus(k *spec.Disk) error {
 	}
 	if k.Device == "cdrom" && bus == "virtio" {
 		return unsupported("disk", "%s: a cdrom does not go on bus='virtio'; use sata, scsi, ide or usb", diskName(k))
+	}
+	if k.Driver.QueueSize != "" && bus != "virtio" {
+		return unsupported("disk/driver", "%s: queue_size is for bus='virtio'", diskName(k))
 	}
 	if k.Driver.Queues != "" && bus != "virtio" {
 		return unsupported("disk/driver", "%s: queues are for bus='virtio'", diskName(k))

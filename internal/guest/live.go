@@ -89,7 +89,7 @@ func liveDisks(v *spec.Devices) {
 	next := func() string { n++; return strconv.Itoa(n) }
 	for _, k := range slices.Backward(pointers(v.Disks)) {
 		top := next()
-		if sourcePath(k.Type, k.Source) == "" {
+		if !hasMedium(k) {
 			k.Driver.Type = ""
 			continue
 		}

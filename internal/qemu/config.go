@@ -38,6 +38,7 @@ type Config struct {
 	ReadWrite  []string
 	BindTCP    []uint16 // ports that QEMU listens on itself (VNC)
 	ConnectTCP []uint16 // ports that QEMU connects to itself
+	Resolves   bool     // it looks up names, and verifies certificates
 	AnyTCP     bool     // user-mode networking: no limit to TCP ports
 }
 

@@ -60,6 +60,10 @@ func ruleset(c *Config, exists func(string) bool) *host.Landlock {
 		l.ReadExec = append(l.ReadExec, some(exists, dir)...)
 	}
 	l.ReadOnly = append(l.ReadOnly, c.ReadOnly...)
+	if c.Resolves {
+		l.ReadOnly = append(l.ReadOnly, some(exists, "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
+			"/etc/services", "/etc/ssl", "/etc/ca-certificates")...)
+	}
 	l.ReadWrite = append(l.ReadWrite, c.ReadWrite...)
 	if c.Accel.Head == "kvm" {
 		l.ReadWrite = append(l.ReadWrite, some(exists, kvmPath)...)

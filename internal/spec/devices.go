@@ -65,6 +65,8 @@ type Disk struct {
 	Driver       *DiskDriver   `xml:"driver"`
 	Source       *DiskSource   `xml:"source"`
 	BackingStore *BackingStore `xml:"backingStore"`
+	Geometry     *DiskGeometry `xml:"geometry"`
+	BlockIO      *BlockIO      `xml:"blockio"`
 	Target       DiskTarget    `xml:"target"`
 	IOTune       *Element      `xml:"iotune"`
 	ReadOnly     *State        `xml:"readonly"`
@@ -93,15 +95,24 @@ type DiskDriver struct {
 	IOThread     string `xml:"iothread,attr,omitempty"`
 	DetectZeroes string `xml:"detect_zeroes,attr,omitempty"`
 	Queues       string `xml:"queues,attr,omitempty"`
+	QueueSize    string `xml:"queue_size,attr,omitempty"`
 	Extra
 }
 
-// DiskSource is a path: File for type file, Dev for type block.
+// DiskSource is a path: File for type file, Dev for type block; or what a server has, for type network.
 type DiskSource struct {
-	File          string `xml:"file,attr,omitempty"`
-	Dev           string `xml:"dev,attr,omitempty"`
-	StartupPolicy string `xml:"startupPolicy,attr,omitempty"`
-	Index         string `xml:"index,attr,omitempty"`
+	File          string         `xml:"file,attr,omitempty"`
+	Dev           string         `xml:"dev,attr,omitempty"`
+	Protocol      string         `xml:"protocol,attr,omitempty"`
+	Name          string         `xml:"name,attr,omitempty"`
+	Query         string         `xml:"query,attr,omitempty"`
+	TLS           string         `xml:"tls,attr,omitempty"`
+	StartupPolicy string         `xml:"startupPolicy,attr,omitempty"`
+	Index         string         `xml:"index,attr,omitempty"`
+	Hosts         []SourceHost   `xml:"host"`
+	SSL           *SourceSSL     `xml:"ssl"`
+	Readahead     *Readahead     `xml:"readahead"`
+	Timeout       *SourceTimeout `xml:"timeout"`
 	Extra
 }
 
@@ -123,9 +134,10 @@ type BackingFormat struct {
 
 // DiskTarget is the bus and the name hint (vda, sda, hda).
 type DiskTarget struct {
-	Dev  string `xml:"dev,attr"`
-	Bus  string `xml:"bus,attr,omitempty"` // virtio, scsi, sata, ide, fdc, usb
-	Tray string `xml:"tray,attr,omitempty"`
+	Dev          string `xml:"dev,attr"`
+	Bus          string `xml:"bus,attr,omitempty"` // virtio, scsi, sata, ide, fdc, usb
+	Tray         string `xml:"tray,attr,omitempty"`
+	RotationRate string `xml:"rotation_rate,attr,omitempty"`
 	Extra
 }
 

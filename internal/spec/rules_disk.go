@@ -4,19 +4,16 @@ package spec
 func diskRules() map[string]rule {
 	cannot := refuse("it cannot be chosen yet")
 	m := map[string]rule{
-		"devices/disk/@type":     values("file block", "dir network volume nvme vhostuser vhostvdpa"),
+		"devices/disk/@type":     values("file block network", "dir volume nvme vhostuser vhostvdpa"),
 		"devices/disk/@device":   values("disk cdrom floppy", "lun"),
 		"devices/disk/@snapshot": values("no internal external manual", ""),
 		"devices/disk/@model":    values("virtio", "virtio-transitional virtio-non-transitional"),
 		"devices/disk/@rawio":    just("no", "raw SCSI commands are not passed through yet"),
 		"devices/disk/@sgio":     just("filtered", "raw SCSI commands are not passed through yet"),
 
-		"devices/disk/auth":            refuse("disks on a network are not implemented yet"),
 		"devices/disk/encryption":      refuse("encrypted disks are not implemented yet"),
 		"devices/disk/iotune":          refuse("disk bandwidth is not limited yet"),
 		"devices/disk/throttlefilters": refuse("disk bandwidth is not limited yet"),
-		"devices/disk/geometry":        cannot,
-		"devices/disk/blockio":         refuse("block sizes cannot be chosen yet"),
 		"devices/disk/backenddomain":   refuse("it is for Xen guests"),
 		"devices/disk/mirror":          refuse("a copy in progress cannot be part of a document"),
 		"devices/disk/transient":       refuse("disks that forget are not implemented yet"),
@@ -37,7 +34,6 @@ func diskRules() map[string]rule {
 		"devices/disk/driver/@detect_zeroes":     values("on off unmap", ""),
 		"devices/disk/driver/@copy_on_read":      onOff(),
 		"devices/disk/driver/@queues":            number(1, 1024),
-		"devices/disk/driver/@queue_size":        cannot,
 		"devices/disk/driver/@discard_no_unref":  cannot,
 		"devices/disk/driver/@max_bio_size":      cannot,
 		"devices/disk/driver/metadata_cache":     cannot,
@@ -47,7 +43,6 @@ func diskRules() map[string]rule {
 		"devices/disk/target/@bus":               values("virtio scsi sata ide fdc usb", "xen uml sd nvme"),
 		"devices/disk/target/@tray":              values("open closed", ""),
 		"devices/disk/target/@removable":         cannot,
-		"devices/disk/target/@rotation_rate":     cannot,
 		"devices/disk/target/@dpofua":            cannot,
 		"devices/disk/backingStore/@type":        values("file block", "dir network volume nvme vhostuser vhostvdpa"),
 		"devices/disk/backingStore/format/@type": values("raw qcow2", "bochs cloop dmg iso vpc vdi qcow qed vmdk vhdx luks cow dir fat"),
@@ -62,9 +57,10 @@ func diskRules() map[string]rule {
 		m[at+"slices"] = refuse("parts of a file are not implemented yet")
 		m[at+"seclabel"] = refuse("labels are not chosen by documents")
 		m[at+"dataStore"] = refuse("external data files are not followed")
-		for _, name := range []string{"host", "auth", "cookies", "ssl", "readahead", "timeout", "initiator", "config"} {
-			m[at+name] = refuse("disks on a network are not implemented yet")
-		}
 	}
+	for _, name := range []string{"@protocol", "host", "auth", "cookies", "ssl", "readahead", "timeout", "initiator", "config"} {
+		m["devices/disk/backingStore/source/"+name] = refuse("a backing image is a file or a block device")
+	}
+	addRules(m, networkDiskRules())
 	return m
 }

@@ -92,7 +92,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><os firmware='bois'/></domain>", "os/@firmware", false},
 		{"<domain><on_crash>coredump-destroy</on_crash></domain>", "on_crash", true},
 		{"<domain><on_crash>weep</on_crash></domain>", "on_crash", false},
-		{"<domain><devices><disk type='network'/></devices></domain>", "devices/disk/@type", true},
+		{"<domain><devices><disk type='volume'/></devices></domain>", "devices/disk/@type", true},
 		{"<domain><devices><disk device='lun'/></devices></domain>", "devices/disk/@device", true},
 		{"<domain><devices><disk><driver cache='maybe'/></disk></devices></domain>", "devices/disk/driver/@cache", false},
 		{"<domain><devices><disk><source startupPolicy='optional'/></disk></devices></domain>", "devices/disk/source/@startupPolicy", true},
@@ -147,7 +147,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 func TestADeviceAmongSeveralIsTold(t *testing.T) {
 	t.Parallel()
 	err := validateDomain("<domain><devices><disk/><disk type='dir'/></devices></domain>")
-	const want = `devices/disk/@type is not supported: "dir" is not implemented; use file or block (disk 2)`
+	const want = `devices/disk/@type is not supported: "dir" is not implemented; use file, block or network (disk 2)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -81,6 +82,18 @@ func (k *Disk) check() error {
 		return unsupported("devices/disk/vendor", "%s: vendor and product are for bus scsi", dev)
 	case k.Device == "cdrom" && k.Driver != nil && k.Driver.CopyOnRead == "on":
 		return invalid("devices/disk/driver/@copy_on_read", "%s: a CD-ROM is read-only", dev)
+	}
+	if k.Geometry != nil && k.Geometry.Trans != "" && bus != "" && bus != "ide" {
+		return unsupported("devices/disk/geometry/@trans", "%s: it is for bus ide", dev)
+	}
+	if k.Target.RotationRate != "" && (bus == "virtio" || bus == "" && strings.HasPrefix(dev, "vd")) {
+		return unsupported("devices/disk/target/@rotation_rate", "%s: it is for the buses scsi, sata, ide and usb", dev)
+	}
+	if k.Type == "network" {
+		if k.Source == nil && k.Device == "cdrom" {
+			return nil
+		}
+		return cmp.Or(k.checkNetwork(), checkBacking(dev, k.BackingStore))
 	}
 	file, path := k.sourcePaths()
 	switch {

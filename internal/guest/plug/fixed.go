@@ -15,7 +15,7 @@ func fixed(from, to *qemu.Config) error {
 		name := a.Type().Field(i).Name
 		switch name {
 		case "Objects", "FDSets", "Chardevs", "Blockdevs", "Netdevs", "Devices", "Flags":
-		case "ReadOnly", "ReadWrite", "BindTCP", "AnyTCP": // QEMU may do less than it was allowed
+		case "ReadOnly", "ReadWrite", "BindTCP", "ConnectTCP", "Resolves", "AnyTCP": // QEMU may do less than it was allowed
 		default:
 			if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 				return &FixedError{What: "its " + name, Why: "QEMU gets it at the start"}
@@ -79,6 +79,9 @@ func allowed(from, to *qemu.Config) error {
 	}
 	if to.AnyTCP && !from.AnyTCP {
 		return &FixedError{What: "user-mode networking", Why: "its QEMU was confined without it; plug the NIC in with --config and start the guest again"}
+	}
+	if to.Resolves && !from.Resolves {
+		return &FixedError{What: "a server of the network", Why: "its QEMU was confined without one; plug the device in with --config and start the guest again"}
 	}
 	for _, port := range to.BindTCP {
 		if !from.AnyTCP && !slices.Contains(from.BindTCP, port) {

@@ -46,6 +46,13 @@ Domain: 'guest'
   balloon.maximum=<n>
   vcpu.current=2
   vcpu.maximum=2
+  block.count=2
+  block.0.name=vda
+  block.0.path=ROOT/work/disk.img
+  block.0.allocation=0
+  block.0.capacity=1048576
+  block.0.physical=1048576
+  block.1.name=hdc
 [exit 0]
 $ domiflist guest
  Interface   Type      Source    Model    MAC
