@@ -281,9 +281,7 @@ func TestAnAgentThatHangsHoldsUpNobodyElse(t *testing.T) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	asking.Go(func() { _, err := a.e.GuestTime(t.Context(), a.d.uuid); hung <- err })
-	for a.asked() == "" { // the double tells nobody
-		time.Sleep(time.Millisecond)
-	}
+	whenTrue(t, "a question to the agent", func() bool { return a.asked() != "" })
 	j, err := a.d.slot.Begin(t.Context(), "something else")
 	if err != nil {
 		t.Fatal(err)
@@ -315,14 +313,10 @@ func TestQEMUsOwnAgentAnswersTheCallsThatRead(t *testing.T) {
 		t.Fatalf("%v; `make setup-test` installs qemu-guest-agent", err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // nothing tells when it listens
-		if _, err := os.Stat(socket); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the agent does not listen")
-		}
-	}
+	whenTrue(t, "the agent's socket", func() bool {
+		_, err := os.Stat(socket)
+		return err == nil
+	})
 	a := guestOn(t, socket)
 	ctx, id := t.Context(), a.d.uuid
 	info, err := a.e.GuestInfo(ctx, id, server.GuestInfoOS|server.GuestInfoTimezone|server.GuestInfoHostname|server.GuestInfoUsers|server.GuestInfoInterfaces)
@@ -343,5 +337,20 @@ func TestQEMUsOwnAgentAnswersTheCallsThatRead(t *testing.T) {
 	}
 	if err := a.e.SetGuestTime(ctx, id, time.Time{}); virterr.CodeOf(err) != virterr.AgentCommandFailed {
 		t.Errorf("what is turned off: %v", err)
+	}
+}
+
+// whenTrue waits for what nobody tells of.
+func whenTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(30 * time.Second)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
 	}
 }

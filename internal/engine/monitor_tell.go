@@ -67,6 +67,19 @@ func tellMemoryFailure(_ *running, ref server.Domain, data memoryFailure) server
 	return out
 }
 
+// memoryDevice is the data of MEMORY_DEVICE_SIZE_CHANGE.
+type memoryDevice struct {
+	ID   string `json:"id"`
+	Size uint64 `json:"size"` // bytes
+}
+
+func tellMemoryDevice(_ *running, ref server.Domain, data memoryDevice) server.Event {
+	if data.ID == "" {
+		return nil
+	}
+	return server.DomainMemoryDeviceSize{Domain: ref, Alias: data.ID, SizeKiB: data.Size >> 10}
+}
+
 // displayPeer is one end of a connection to a display, as VNC_CONNECTED, SPICE_CONNECTED and their siblings tell it. A
 // port of SPICE is a number in some versions and a text in others; VNC calls it service.
 type displayPeer struct {

@@ -26,6 +26,7 @@ func TestWhatQEMUTellsReachesClientsInLibvirtsTerms(t *testing.T) {
 		{"RTC_CHANGE", `{"offset": -5}`, clock(&spec.Clock{Offset: "variable", Adjustment: "3600"}), []server.Event{server.DomainRTCChange{Domain: ref, Offset: 3595}}},
 		{"RTC_CHANGE", `{"offset": "late"}`, clock(nil), nil},
 		{"MEMORY_FAILURE", `{"recipient": "guest", "action": "inject", "flags": {"action-required": true, "recursive": true}}`, clock(nil), []server.Event{server.DomainMemoryFailure{Domain: ref, Recipient: 1, Action: 1, Flags: 3}}},
+		{"MEMORY_DEVICE_SIZE_CHANGE", `{"id": "virtiomem0", "size": 1073741824, "qom-path": "/machine/unattached/device[2]"}`, clock(nil), []server.Event{server.DomainMemoryDeviceSize{Domain: ref, Alias: "virtiomem0", SizeKiB: 1 << 20}}},
 		{"MEMORY_FAILURE", `{"recipient": "nobody", "action": "inject"}`, clock(nil), nil},
 		{
 			"VNC_CONNECTED", `{"server": {"auth": "vnc", "family": "ipv4", "service": "5900", "host": "127.0.0.1", "websocket": false}, "client": {"family": "ipv6", "service": "58425", "host": "::1", "websocket": false}}`, clock(nil),

@@ -35,3 +35,11 @@ func (e *Engine) NodeDevice(ctx context.Context, name string) (server.NodeDevice
 	}
 	return server.NodeDevice{}, server.NoNodeDevice(name)
 }
+
+// Sysinfo implements server.NodeDevices.
+func (e *Engine) Sysinfo(context.Context) (string, error) {
+	if doc := (nodedev.Sysfs{Kernel: e.k}).Sysinfo(); doc != "" {
+		return doc, nil
+	}
+	return "", virterr.New(virterr.ConfigUnsupported, "Host SMBIOS information is not available")
+}

@@ -8,6 +8,8 @@ type NodeDevices interface {
 	NodeDevices(ctx context.Context) ([]NodeDevice, error)
 	// NodeDevice finds one.
 	NodeDevice(ctx context.Context, name string) (NodeDevice, error)
+	// Sysinfo is what the host's firmware says of the machine, as a document.
+	Sysinfo(ctx context.Context) (string, error)
 }
 
 // NodeDevice is one device of the host.

@@ -189,8 +189,12 @@ func bindHost(p *program) {
 		}
 		return err
 	})
-	bind(p, remote.ProcConnectGetSysinfo, func(*request, *remote.Uint, *remote.String) error {
-		return virterr.New(virterr.ConfigUnsupported, "Host SMBIOS information is not available")
+	bind(p, remote.ProcConnectGetSysinfo, func(q *request, a *remote.Uint, r *remote.String) (err error) {
+		if err := onlyFlags(a.N, 0, "virConnectGetSysinfo"); err != nil {
+			return err
+		}
+		r.S, err = q.backend.Sysinfo(q.ctx)
+		return err
 	})
 	bind(p, remote.ProcNodeGetInfo, func(q *request, _ *xdr.Void, r *remote.NodeInfo) error {
 		n := q.backend.NodeInfo()

@@ -169,3 +169,33 @@ func (s Sysfs) block(name, dir string) (Device, bool) {
 	d.facts = append(d.facts, size...)
 	return d, true
 }
+
+// Sysinfo is the document of what the host's firmware says of the machine (virConnectGetSysinfo); "" when it says nothing.
+func (s Sysfs) Sysinfo() string {
+	block := func(name string, entries ...[2]string) element {
+		e := element{name: name}
+		for _, f := range entries {
+			if text := s.dmi(f[1]); text != "" {
+				e.in = append(e.in, element{name: "entry", attrs: [][2]string{{"name", f[0]}}, text: text})
+			}
+		}
+		return e
+	}
+	parts := []element{
+		block("bios", [2]string{"vendor", "bios_vendor"}, [2]string{"version", "bios_version"}, [2]string{"date", "bios_date"}, [2]string{"release", "bios_release"}),
+		block("system", [2]string{"manufacturer", "sys_vendor"}, [2]string{"product", "product_name"}, [2]string{"version", "product_version"},
+			[2]string{"serial", "product_serial"}, [2]string{"uuid", "product_uuid"}, [2]string{"sku", "product_sku"}, [2]string{"family", "product_family"}),
+		block("baseBoard", [2]string{"manufacturer", "board_vendor"}, [2]string{"product", "board_name"}, [2]string{"version", "board_version"},
+			[2]string{"serial", "board_serial"}, [2]string{"asset", "board_asset_tag"}),
+		block("chassis", [2]string{"manufacturer", "chassis_vendor"}, [2]string{"version", "chassis_version"}, [2]string{"serial", "chassis_serial"},
+			[2]string{"asset", "chassis_asset_tag"}),
+	}
+	doc := element{name: "sysinfo", in: parts}
+	if doc.empty() {
+		return ""
+	}
+	doc.attrs = [][2]string{{"type", "smbios"}}
+	var b strings.Builder
+	doc.write(&b, "")
+	return b.String()
+}

@@ -100,3 +100,28 @@ func TestThisHostsDevicesAreATree(t *testing.T) {
 		t.Errorf("there is no loopback interface among %d devices", len(all))
 	}
 }
+
+func TestWhatFirmwareSaysOfTheMachineIsADocument(t *testing.T) {
+	t.Parallel()
+	ar, err := txtar.ParseFile("testdata/machine.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `<sysinfo type='smbios'>
+  <bios>
+    <entry name='vendor'>SeaBIOS &amp; Co</entry>
+    <entry name='date'>04/01/2014</entry>
+  </bios>
+  <system>
+    <entry name='manufacturer'>QEMU</entry>
+    <entry name='product'>Standard PC (Q35 + ICH9, 2009)</entry>
+  </system>
+</sysinfo>
+`
+	if diff := cmp.Diff(want, fake(t, ar.Files).Sysinfo()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := fake(t, nil).Sysinfo(); got != "" {
+		t.Errorf("firmware that says nothing is %q", got)
+	}
+}

@@ -24,3 +24,8 @@ func (f *Fake) NodeDevice(ctx context.Context, name string) (server.NodeDevice, 
 	}
 	return server.NodeDevice{}, server.NoNodeDevice(name)
 }
+
+// Sysinfo implements server.NodeDevices.
+func (f *Fake) Sysinfo(context.Context) (string, error) {
+	return "<sysinfo type='smbios'/>\n", f.enter("Sysinfo")
+}

@@ -265,10 +265,6 @@ error: failed to get CPU model names
 error: unsupported configuration: no emulator for architecture 'riscv64' here, only for x86_64
 [exit 1]
 # There is none of these yet, and clients that ask are not turned away.
-$ sysinfo
-error: failed to get sysinfo
-error: unsupported configuration: Host SMBIOS information is not available
-[exit 1]
 $ pool-list --all
  Name   State   Autostart
 ---------------------------
