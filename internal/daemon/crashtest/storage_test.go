@@ -62,7 +62,9 @@ func keepVolumes(w *world, c *client.Client) error {
 // stored looks at what a daemon that was killed left, with one that is not: every volume is whole or not there.
 func stored(w *world) error {
 	return w.serve(func(c *client.Client) error {
-		call := func(procedure uint32, args, ret xdr.Value) error { return c.Call(w.t.Context(), remote.ProgramRemote, procedure, args, ret) }
+		call := func(procedure uint32, args, ret xdr.Value) error {
+			return c.Call(w.t.Context(), remote.ProgramRemote, procedure, args, ret)
+		}
 		one := remote.NetworkFlags{Network: pool}
 		err := call(remote.ProcStoragePoolDefineXML, &remote.StringFlags{S: w.poolXML()}, &remote.Network{})
 		if err != nil {

@@ -3,7 +3,6 @@ package roundtriptest
 import (
 	"bytes"
 	"context"
-
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +48,8 @@ func (d *definer) define(t interface{ Fatal(...any) }, ctx context.Context, doc 
 func (d *definer) holds(t interface {
 	Fatal(...any)
 	Errorf(string, ...any)
-}, ctx context.Context, doc string) (why string, ok bool) {
+}, ctx context.Context, doc string,
+) (why string, ok bool) {
 	first, refused := d.define(t, ctx, doc)
 	if refused != "" {
 		return refused, false
