@@ -86,7 +86,7 @@ func (s *starting) explain(n guest.Need, err error) error {
 		}
 		return path.Err
 	case errors.As(err, &path) && errors.Is(err, unix.EACCES) && s.e.cfg.Session != nil:
-		return s.denied(n, path.Err)
+		return s.denied(path)
 	case errors.As(err, &path):
 		return path.Err
 	case n.Access == guest.Dial && errors.As(err, &errno):
@@ -96,12 +96,12 @@ func (s *starting) explain(n guest.Need, err error) error {
 }
 
 // denied says which part of the path keeps the user of a session from a file.
-func (s *starting) denied(n guest.Need, err error) error {
+func (s *starting) denied(failed *os.PathError) error {
 	own := s.e.cfg.Session // it is QEMU's user as well
-	f, cause := s.e.k.OpenAs(n.Path, own.UID, own.GID)
+	f, cause := s.e.k.OpenAs(failed.Path, own.UID, own.GID)
 	if cause == nil { // to read it
 		_ = f.Close()
-		return fmt.Errorf("user %d may read it and not write it: %w; chown or chmod it, or let qemu:///system run the guest", own.UID, err)
+		return fmt.Errorf("user %d may read it and not write it: %w; chown or chmod it, or let qemu:///system run the guest", own.UID, failed.Err)
 	}
 	return fmt.Errorf("%w, or let qemu:///system run the guest", cause)
 }
@@ -151,6 +151,8 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		return nil, s.e.give(n.Path, uid, uid)
 	case guest.TapQueue:
 		return s.tapQueue(n)
+	case guest.GivenTap:
+		return k.AttachTap(n.Path)
 	case guest.VHostNet:
 		return k.OpenFile("/dev/vhost-net", os.O_RDWR, 0)
 	}

@@ -24,7 +24,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
 		var err error
-		if p.e.cfg.Session != nil && nic.Type != "user" {
+		if p.e.cfg.Session != nil && nic.Type != "user" && nic.Type != "ethernet" {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
 		}
@@ -35,7 +35,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 		case "bridge":
 			one.Bridge = nic.Source.Bridge
 			err = p.hostBridge(doc, nic)
-		default: // user: QEMU's own, no link
+		default: // user: QEMU's own, no link; ethernet: somebody else's
 			continue
 		}
 		if nic.MTU != nil {

@@ -76,8 +76,11 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 	if n.Type == "user" {
 		return c.userNetdev(n, i, id)
 	}
+	if n.Type == "ethernet" {
+		return c.givenTap(n, i, id, queues)
+	}
 	if n.Type != "network" && n.Type != "bridge" {
-		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge or user", nicName(n, i), n.Type)
+		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, user or ethernet", nicName(n, i), n.Type)
 	}
 	if i >= len(c.rt.NICs) || c.rt.NICs[i].Tap == "" {
 		return invalid("interface", "%s: no tap was prepared for it", nicName(n, i))
@@ -107,6 +110,17 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 		p = descriptors(p.With("vhost", true), "vhostfd", vhosts)
 	}
 	c.cfg.Netdevs = append(c.cfg.Netdevs, p.With("id", id))
+	return nil
+}
+
+// givenTap connects a NIC with a tap that is there already.
+func (c *compiler) givenTap(n *spec.Interface, i int, id string, queues int) error {
+	if queues > 1 {
+		return unsupported("interface/driver", "%s: a tap that is there already is used with one queue", nicName(n, i))
+	}
+	need := Need{Name: "tap" + strconv.Itoa(i), Path: n.Target.Dev, Access: GivenTap, Device: nicName(n, i)}
+	c.need(need)
+	c.cfg.Netdevs = append(c.cfg.Netdevs, qemu.Props{{Key: "type", Value: "tap"}, {Key: "fd", Value: qemu.FD(need.Name)}, {Key: "id", Value: id}})
 	return nil
 }
 

@@ -50,7 +50,7 @@ func describe(c *Compiled) string {
 	var b strings.Builder
 	access := map[Access]string{
 		Check: "check", ReadOnly: "read-only", ReadWrite: "read-write", WriteOnly: "write-only", Append: "append",
-		Listen: "listen", Dial: "dial", TapQueue: "tap", VHostNet: "vhost", Folder: "folder",
+		Listen: "listen", Dial: "dial", TapQueue: "tap", GivenTap: "given tap", VHostNet: "vhost", Folder: "folder",
 	}
 	for _, n := range c.Needs {
 		words := []string{n.Device + ":", access[n.Access], n.Path}

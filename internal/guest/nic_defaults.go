@@ -33,7 +33,7 @@ func (c *completer) interfaces() error {
 		case !c.fam.pci() && n.Model.Type != "virtio":
 			return unsupported("interface/model", "%s: machine %s has no PCI bus; use virtio", nicName(n, i), c.d.OS.Type.Machine)
 		}
-		if n.Target != nil && n.Target.Dev != "" && automaticNIC(n.Target.Dev) {
+		if n.Target != nil && n.Target.Managed != "no" && n.Target.Dev != "" && automaticNIC(n.Target.Dev) {
 			n.Target = nil // came back with a live document; the next start picks its own
 		}
 	}

@@ -80,7 +80,7 @@ func open(t *testing.T, ns *hosttest.NS, needs []Need) map[string]*os.File {
 	taps := map[string]*host.Tap{}
 	queues := map[string]int{}
 	for _, n := range needs {
-		if n.Access == TapQueue {
+		if n.Access == TapQueue || n.Access == GivenTap {
 			queues[n.Path]++
 		}
 	}
@@ -106,7 +106,7 @@ func open(t *testing.T, ns *hosttest.NS, needs []Need) map[string]*os.File {
 			if n.Path == "/run/tpm.sock" {
 				f = swtpm(t, "1.2")
 			}
-		case TapQueue:
+		case TapQueue, GivenTap:
 			if taps[n.Path] == nil {
 				ns.Do(func() {
 					taps[n.Path], err = ns.Kernel().CreateTap(host.TapSpec{Name: n.Path, Queues: queues[n.Path], VNetHdr: true})

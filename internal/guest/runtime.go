@@ -75,6 +75,7 @@ const (
 	Listen                  // a listening unix socket
 	Dial                    // a connected unix socket
 	TapQueue                // a queue of the tap named by Path
+	GivenTap                // the tap named by Path, which somebody else made
 	VHostNet                // /dev/vhost-net
 	Folder                  // a directory that belongs to the guest's user: QEMU makes sockets in it
 )

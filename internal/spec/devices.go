@@ -175,7 +175,7 @@ type ControllerTarget struct {
 
 // Interface is a NIC.
 type Interface struct {
-	Type        string           `xml:"type,attr"` // network, bridge, user; others are refused by name
+	Type        string           `xml:"type,attr"` // network, bridge, user, ethernet; others are refused by name
 	TrustRx     string           `xml:"trustGuestRxFilters,attr,omitempty"`
 	MAC         *MAC             `xml:"mac"`
 	Source      *InterfaceSource `xml:"source"`
@@ -218,7 +218,8 @@ type InterfaceSource struct {
 
 // InterfaceTarget is the host-side name, as wished or as it is.
 type InterfaceTarget struct {
-	Dev string `xml:"dev,attr"`
+	Dev     string `xml:"dev,attr"`
+	Managed string `xml:"managed,attr,omitempty"` // no: the link is there already, and stays
 	Extra
 }
 

@@ -4,7 +4,7 @@ package spec
 func nicRules() map[string]rule {
 	offload := refuse("offloads cannot be chosen yet")
 	m := map[string]rule{
-		"devices/interface/@type": values("network bridge user", "ethernet vhostuser direct internal mcast client udp "+
+		"devices/interface/@type": values("network bridge user ethernet", "vhostuser direct internal mcast client udp "+
 			"server hostdev vdpa null vds"),
 		"devices/interface/@trustGuestRxFilters": yesNo(),
 		"devices/interface/@managed":             refuse("host devices are not passed through yet"),
@@ -18,7 +18,7 @@ func nicRules() map[string]rule {
 			return just("virtio e1000 e1000e rtl8139", "this card is not implemented; use virtio, e1000, e1000e or rtl8139")(v, nil)
 		},
 		"devices/interface/source/@mode":            refuse("it is for direct interfaces, which are not implemented yet"),
-		"devices/interface/target/@managed":         just("yes", "a tap of somebody else's cannot be used yet"),
+		"devices/interface/target/@managed":         yesNo(),
 		"devices/interface/link/@state":             values("up down", ""),
 		"devices/interface/mtu/@size":               number(68, 65535),
 		"devices/interface/filterref":               refuse("network filters are not implemented yet"),

@@ -185,7 +185,7 @@ func (d *Devices) checkControllers() error {
 func (n *Interface) check() error {
 	const at = "devices/interface/"
 	if n.Type == "" {
-		return invalid(at+"@type", "it is missing; use network, bridge or user")
+		return invalid(at+"@type", "it is missing; use network, bridge, user or ethernet")
 	}
 	if n.MAC != nil {
 		if _, err := parseUnicastMAC(n.MAC.Address); err != nil {
@@ -209,6 +209,12 @@ func (n *Interface) check() error {
 		return unsupported(at+"target/@dev", "%q is a pattern, and names are not made from one; leave it out", n.Target.Dev)
 	case n.Target != nil && n.Target.Dev != "" && !linkName(n.Target.Dev):
 		return invalid(at+"target/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", n.Target.Dev)
+	}
+	if given := n.Target != nil && n.Target.Managed == "no"; given != (n.Type == "ethernet") {
+		return unsupported(at+"target/@managed", "a tap that is there already is used with type='ethernet' and managed='no', which go together; for one that is made, use type='bridge' or 'network'")
+	}
+	if n.Type == "ethernet" && n.Target.Dev == "" {
+		return invalid(at+"target/@dev", "it is missing: the tap that is there already")
 	}
 	return n.checkUser()
 }

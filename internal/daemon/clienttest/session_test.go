@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,6 +187,46 @@ func TestASessionsGuestHasATPM(t *testing.T) {
 		t.Error(err)
 	}
 	c.do("undefine", "tiny", "--tpm")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// A tap that an administrator made for a user carries the frames of that user's guest, and stays when the guest has ended.
+func TestAGuestOfASessionUsesATapThatWasMadeForTheUser(t *testing.T) {
+	t.Parallel()
+	c := serveSession(t)
+	on := func(tap string) string {
+		return strings.Replace(tiny, "<interface type='user'>", "<interface type='ethernet'><target dev='"+tap+"' managed='no'/>", 1)
+	}
+	c.write("none.xml", on("none0"))
+	if out, code := c.run(c.virsh("create", "none.xml")); code == 0 || !strings.Contains(out, "none0: ") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	ns := c.daemon.NS
+	// As most systems have it; some leave it to root.
+	tun := filepath.Join(c.daemon.Root, "tun")
+	ns.Shell(fmt.Sprintf("mknod %[1]s c 10 200; chmod 666 %[1]s; mount --bind %[1]s /dev/net/tun", tun))
+	ns.Shell(fmt.Sprintf("ip tuntap add dev given0 mode tap user %d; ip link set given0 up", c.daemon.User().ID))
+	ns.Shell("ip tuntap add dev roots0 mode tap user 1")
+	ns.Keep("link given0", "link roots0")
+	c.write("roots.xml", on("roots0"))
+	if out, code := c.run(c.virsh("create", "roots.xml")); code == 0 || !strings.Contains(out, "operation not permitted") {
+		t.Errorf("a tap of another user: exit %d: %s", code, out)
+	}
+	c.write("tiny.xml", on("given0"))
+	c.do("create", "tiny.xml")
+	if up := ns.Run("ip", "link", "show", "given0"); !strings.Contains(up, "LOWER_UP") {
+		t.Errorf("nobody is at the other end: %s", up)
+	}
+	if xml := c.do("dumpxml", "tiny"); !strings.Contains(xml, "<target dev='given0' managed='no'/>") {
+		t.Errorf("the live document: %s", xml)
+	}
+	c.restart("kill")
+	c.do("destroy", "tiny")
+	if down := ns.Run("ip", "link", "show", "given0"); strings.Contains(down, "LOWER_UP") {
+		t.Errorf("somebody is at the other end: %s", down)
+	}
 	if left := c.daemon.Leftovers(); left != nil {
 		t.Errorf("left: %v", left)
 	}
