@@ -125,8 +125,10 @@ func (w *world) cgroups(seen map[string]sight) []string {
 		return []string{"the daemon serves and has no cgroup"}
 	}
 	want := map[string]int{} // processes in each
+	beside := map[string]int{}
 	for _, d := range w.active(seen, "domain") {
 		want["guest-"+d.uuid.String()] = seen[d.name].pid
+		beside["guest-"+d.uuid.String()] = d.beside
 	}
 	if len(w.active(seen, "network")) > 0 {
 		want["vnet"] = 0
@@ -147,8 +149,8 @@ func (w *world) cgroups(seen map[string]sight) []string {
 		for _, pid := range pids {
 			inside[pid] = true
 		}
-		if pid, ok := want[e.Name()]; ok && (len(pids) != 1 || pid != 0 && pids[0] != pid) {
-			wrong = append(wrong, fmt.Sprintf("cgroup %s holds processes %v, and should hold one (%d)", e.Name(), pids, pid))
+		if pid, ok := want[e.Name()]; ok && (len(pids) != 1+beside[e.Name()] || pid != 0 && !slices.Contains(pids, pid)) {
+			wrong = append(wrong, fmt.Sprintf("cgroup %s holds processes %v, and should hold %d, process %d among them", e.Name(), pids, 1+beside[e.Name()], pid))
 		}
 	}
 	wrong = append(wrong, compare("cgroup", have, slices.Sorted(maps.Keys(want)))...)

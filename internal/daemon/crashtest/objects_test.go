@@ -67,6 +67,7 @@ type object struct {
 	xml  string
 	pid  int // of a domain's QEMU, if it is active and its start was answered; else 0
 
+	beside   int    // how many processes serve the devices of a domain beside its QEMU
 	terminal string // of a guest that boot has booted
 }
 
