@@ -19,6 +19,9 @@ import (
 // virtiofsd prepares the program that shares a folder with a guest.
 func (s *starting) virtiofsd(ctx context.Context, c guest.Companion) (companion.Program, error) {
 	e, f := s.e, c.Share
+	if e.cfg.Session != nil {
+		return companion.Program{}, s.cannotShare("devices/filesystem", "virtiofsd shares folders as root; use qemu:///system")
+	}
 	share := companion.Share{Dir: f.Source.Dir}
 	var err error
 	if _, mode, serr := e.k.Owner(share.Dir); serr != nil || !mode.IsDir() {
@@ -57,9 +60,14 @@ func (s *starting) virtiofsd(ctx context.Context, c guest.Companion) (companion.
 	}
 	share.Separate = companion.VirtioFSCapabilities(answer)
 	if share.Separate && (spec.IsYes(share.POSIX) || spec.IsYes(share.Flock)) {
-		return companion.Program{}, &spec.UnsupportedError{Element: "devices/filesystem/binary/lock", Reason: "this virtiofsd keeps locks within the guest; leave it out"}
+		return companion.Program{}, s.cannotShare("devices/filesystem/binary/lock", "this virtiofsd keeps locks within the guest; leave it out")
 	}
 	return companion.VirtioFSD(share), nil
+}
+
+// cannotShare refuses what no virtiofsd of this host can do.
+func (s *starting) cannotShare(element, reason string) error {
+	return about("domain", s.d.label, documentError(&spec.UnsupportedError{Element: element, Reason: reason}))
 }
 
 // findVirtiofsd looks where QEMU says that programs for its devices describe themselves, and then in known places.

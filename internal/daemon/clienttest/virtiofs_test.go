@@ -94,3 +94,17 @@ func TestFoldersThatCannotBeSharedAreRefusedByName(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+func TestASessionSharesNoFolders(t *testing.T) {
+	t.Parallel()
+	c := serveSession(t)
+	c.write("guest.xml", `<domain type='qemu'><name>demo</name><memory unit='MiB'>64</memory>
+  <memoryBacking><source type='memfd'/><access mode='shared'/></memoryBacking><os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <devices><filesystem><driver type='virtiofs'/><source dir='/usr'/><target dir='share'/></filesystem></devices></domain>`)
+	c.do("define", "guest.xml")
+	out, code := c.run(c.virsh("start", "demo"))
+	if want := "domain 'demo': devices/filesystem is not supported: virtiofsd shares folders as root; use qemu:///system"; code != 1 || !strings.Contains(out, want) {
+		t.Errorf("exit %d: %s, want %s", code, out, want)
+	}
+	c.do("undefine", "demo")
+}
