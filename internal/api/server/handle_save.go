@@ -7,13 +7,13 @@ import (
 )
 
 func bindSaves(p *program) {
-	bind(p, remote.ProcDomainSave, func(q *request, a *remote.DomainString, _ *xdr.Void) error {
+	bind(p, remote.ProcDomainSave, watched(func(q *request, a *remote.DomainString, _ *xdr.Void) error {
 		return q.backend.SaveDomain(q.ctx, a.UUID, SaveRequest{Path: a.S})
-	})
-	bind(p, remote.ProcDomainSaveFlags, func(q *request, a *remote.DomainSaveArgs, _ *xdr.Void) error {
+	}))
+	bind(p, remote.ProcDomainSaveFlags, watched(func(q *request, a *remote.DomainSaveArgs, _ *xdr.Void) error {
 		return q.backend.SaveDomain(q.ctx, a.UUID, SaveRequest{Path: a.To, XML: a.XML.S, Flags: a.Flags})
-	})
-	bind(p, remote.ProcDomainSaveParams, func(q *request, a *remote.DomainParamsArgs, _ *xdr.Void) error {
+	}))
+	bind(p, remote.ProcDomainSaveParams, watched(func(q *request, a *remote.DomainParamsArgs, _ *xdr.Void) error {
 		r, err := saveRequest(a.Params, a.Flags, true)
 		switch {
 		case err != nil:
@@ -22,7 +22,7 @@ func bindSaves(p *program) {
 			return q.backend.ManagedSave(q.ctx, a.UUID, r)
 		}
 		return q.backend.SaveDomain(q.ctx, a.UUID, r)
-	})
+	}))
 	bind(p, remote.ProcDomainRestore, func(q *request, a *remote.String, _ *xdr.Void) error {
 		return q.backend.RestoreDomain(q.ctx, SaveRequest{Path: a.S})
 	})
@@ -71,9 +71,9 @@ func saveRequest(params []remote.TypedParam, flags uint32, save bool) (SaveReque
 }
 
 func bindManagedSaves(p *program) {
-	bind(p, remote.ProcDomainManagedSave, func(q *request, a *remote.DomainFlags, _ *xdr.Void) error {
+	bind(p, remote.ProcDomainManagedSave, watched(func(q *request, a *remote.DomainFlags, _ *xdr.Void) error {
 		return q.backend.ManagedSave(q.ctx, a.UUID, SaveRequest{Flags: a.Flags})
-	})
+	}))
 	bind(p, remote.ProcDomainManagedSaveRemove, func(q *request, a *remote.DomainFlags, _ *xdr.Void) error {
 		return q.backend.RemoveManagedSave(q.ctx, a.UUID)
 	})
@@ -95,15 +95,15 @@ func bindManagedSaves(p *program) {
 }
 
 func bindDumps(p *program) {
-	bind(p, remote.ProcDomainCoreDump, func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
+	bind(p, remote.ProcDomainCoreDump, watched(func(q *request, a *remote.DomainStringFlags, _ *xdr.Void) error {
 		return q.backend.DumpDomain(q.ctx, a.UUID, DumpRequest{Path: a.S, Flags: a.Flags})
-	})
-	bind(p, remote.ProcDomainCoreDumpWithFormat, func(q *request, a *remote.CoreDumpArgs, _ *xdr.Void) error {
+	}))
+	bind(p, remote.ProcDomainCoreDumpWithFormat, watched(func(q *request, a *remote.CoreDumpArgs, _ *xdr.Void) error {
 		if a.Format >= coreDumpFormats {
 			return virterr.New(virterr.InvalidArg, "core dump format %d is not known", a.Format).In(virterr.FromDom)
 		}
 		return q.backend.DumpDomain(q.ctx, a.UUID, DumpRequest{Path: a.To, Format: a.Format, Flags: a.Flags})
-	})
+	}))
 }
 
 func bindJobControl(p *program) {

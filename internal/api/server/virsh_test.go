@@ -80,9 +80,7 @@ func golden(t *testing.T, name string, run func(args []string) string) {
 	}
 }
 
-// Every file is one story on one daemon; virsh is the distribution's, unmodified. There is no managedsave, save or dump in
-// them: virsh 9.0 waits for ever where its call fails before its main loop runs (the loop's end, told by the thread that
-// calls, is lost), which happens on a busy machine.
+// Every file is one story on one daemon; virsh is the distribution's, unmodified.
 func TestVirshPrintsWhatItAlwaysDid(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"domain.golden", "network.golden", "host.golden", "errors.golden", "agent.golden"} {
