@@ -180,12 +180,9 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason = run, run.rec().ID, state, reason
 	})
 	watch()
-	switch {
-	case run.rec().Autodestroy:
+	if run.rec().Autodestroy {
 		e.endAutodestroyed(d, run)
 		return
-	case run.saving != nil:
-		e.afterInterruptedSave(d, run)
 	}
 	switch status {
 	case statusShutdown:

@@ -258,7 +258,7 @@ func (a applying) removeDomain(ctx context.Context, t target, o *own.ObjectResul
 	if d.view().def == nil {
 		return nil, nil
 	}
-	return nil, a.UndefineDomain(ctx, d.uuid, server.UndefineNvram) // variables were made for it, and go with it
+	return nil, a.UndefineDomain(ctx, d.uuid, server.UndefineNvram|server.UndefineManagedSave) // what was made for it goes with it
 }
 
 // virterrIs reports whether err carries one of the codes: what is to go may have gone, or ended, by itself.

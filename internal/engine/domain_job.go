@@ -31,7 +31,6 @@ type domainJob struct {
 	last      atomic.Pointer[migration]    // what QEMU said last
 	moved     atomic.Pointer[atomic.Int64] // bytes that went through our hands; nil when none do
 	dump      bool                         // QEMU writes a core, and not its state
-	finish    func()
 }
 
 // errAborted is why a job ends that a client aborted.

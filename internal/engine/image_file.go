@@ -172,16 +172,6 @@ func (t *transfer) end(ctx context.Context) error {
 // cut ends the stream from our side. A disk that hangs keeps it until the disk answers.
 func (t *transfer) cut() { _ = t.pipe.SetDeadline(time.Unix(1, 0)) }
 
-// failed is what went wrong so far, or nil.
-func (t *transfer) failed() error {
-	select {
-	case <-t.done:
-		return t.err
-	default:
-		return nil
-	}
-}
-
 // fileError says of an error of a file what can be done about it; the name of the temporary file is nobody's business.
 func fileError(path string, err error) error {
 	var pe *os.PathError

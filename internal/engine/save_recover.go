@@ -25,20 +25,13 @@ func (e *Engine) finishSave(ctx context.Context, d *domain, i store.Item[record]
 	return nil
 }
 
-// afterInterruptedSave has an adopted guest go on whose state was being written when its daemon ended, or its monitor
-// broke.
-func (e *Engine) afterInterruptedSave(d *domain, run *running) {
-	e.work.Go(func() {
-		j, err := d.slot.Begin(e.ctx, "go on after the interrupted save of domain '"+d.label+"'")
-		if err != nil {
-			return // the daemon is ending: the next one reads the record again
-		}
-		defer j.End()
-		if d.view().run != run || run.saving == nil {
-			return
-		}
-		if err := e.goOnAfterSave(j.Context(), d, run); err != nil {
-			e.problem.add(e.log, "saving domain '"+d.label+"' was interrupted: "+err.Error())
-		}
-	})
+// goOnIfSaving has an adopted guest go on whose state was being written when its daemon ended, or its monitor broke. The
+// caller holds the domain's slot.
+func (e *Engine) goOnIfSaving(ctx context.Context, d *domain, run *running) {
+	if run.saving == nil {
+		return
+	}
+	if err := e.goOnAfterSave(ctx, d, run); err != nil {
+		e.problem.add(e.log, "saving domain '"+d.label+"' was interrupted: "+err.Error())
+	}
 }

@@ -179,6 +179,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 		return nil, err
 	}
 	e.settleAdopted(d, run, status)
+	e.goOnIfSaving(ctx, d, run) // nobody else has the slot: clients are not served yet
 	return run, nil
 }
 
