@@ -52,6 +52,8 @@ func (e *Engine) prepareRename(d *domain, name string) (next, holder *domain, er
 		return nil, nil, virterr.New(virterr.OperationInvalid, "cannot rename domain '%s' while it runs; shut it down first", d.label)
 	case v.def == nil: // it has just gone
 		return nil, nil, virterr.DomainNotFound("uuid", d.uuid.String())
+	case v.ref.ManagedSave: // the image is of a domain of that name
+		return nil, nil, virterr.New(virterr.OperationInvalid, "cannot rename domain '%s' while it has a managed save image; start it, or remove the image with `virsh managedsave-remove`", d.label)
 	case name == d.label:
 		return nil, nil, virterr.New(virterr.OperationInvalid, "domain '%s' has that name already", name)
 	}

@@ -72,8 +72,15 @@ Domain 'newname' started
 $ domrename newname again
 error: Requested operation is not valid: cannot rename domain 'newname' while it runs; shut it down first
 [exit 1]
-$ destroy newname
-Domain 'newname' destroyed
+$ managedsave newname
+
+Domain 'newname' state saved by libvirt
+[exit 0]
+$ domrename newname again
+error: Requested operation is not valid: cannot rename domain 'newname' while it has a managed save image; start it, or remove the image with `virsh managedsave-remove`
+[exit 1]
+$ managedsave-remove newname
+Removed managedsave image for domain 'newname'
 [exit 0]
 $ domrename newname guest
 Domain successfully renamed
