@@ -41,7 +41,8 @@ func serve(t *testing.T) *desk {
 	d := &desk{t: t, daemon: daemontest.Prepare(t)}
 	// virt-install and virt-manager have folders there of which they know by heart: theirs is not the machine's.
 	d.daemon.NS.Shell("machine=" + d.daemon.Root + `/machine; mkdir $machine && mount --bind /var/lib $machine && mount -t tmpfs -o mode=755 tmpfs /var/lib &&
-cd $machine && for d in */; do case $d in libvirt/) ;; *) mkdir /var/lib/$d && mount --bind $d /var/lib/$d ;; esac; done && mkdir -p /var/lib/libvirt/boot`)
+cd $machine && for d in */; do case $d in libvirt/) ;; *) mkdir /var/lib/$d && mount --bind $d /var/lib/$d ;; esac; done && mkdir -p /var/lib/libvirt/boot &&
+cd / && umount $machine && rmdir $machine`) // nothing below the root leads to the machine's any more: the root is removed
 	if err := d.daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
