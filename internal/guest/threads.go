@@ -79,7 +79,7 @@ func (c *completer) pins(hasThread func(string) bool) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(t.VCPUPins, func(a, b spec.VCPUPin) int { return index0(a.VCPU) - index0(b.VCPU) })
+	SortPins(t)
 	if t.EmulatorPin != nil {
 		if err := canonical(&t.EmulatorPin.CPUSet, "cputune/emulatorpin"); err != nil {
 			return err
@@ -105,6 +105,11 @@ func (c *completer) pins(hasThread func(string) bool) error {
 		}
 	}
 	return nil
+}
+
+// SortPins puts the pins of virtual processors into their order.
+func SortPins(t *spec.CPUTune) {
+	slices.SortStableFunc(t.VCPUPins, func(a, b spec.VCPUPin) int { return index0(a.VCPU) - index0(b.VCPU) })
 }
 
 // IOThreads are a guest's I/O threads: those that the document names, and as many more as it wants, by the lowest free

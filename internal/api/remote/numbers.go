@@ -255,4 +255,12 @@ const (
 const (
 	ProcConnectCompareHypervisorCPU  = 393
 	ProcConnectBaselineHypervisorCPU = 394
+	ProcDomainPinVCPU                = 26
+	ProcDomainPinVCPUFlags           = 225
+	ProcDomainGetVCPUPinInfo         = 230
+	ProcDomainPinEmulator            = 279
+	ProcDomainGetEmulatorPinInfo     = 280
+	ProcDomainGetIOThreadInfo        = 351
+	ProcDomainPinIOThread            = 352
+	ProcNodeGetCellsFreeMemory       = 101
 )

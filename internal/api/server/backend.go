@@ -28,6 +28,7 @@ type Backend interface {
 	Devices
 	DomainData
 	Processors
+	Placements
 	Descriptions
 	Displays
 	GuestAgents

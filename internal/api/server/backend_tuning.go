@@ -1,6 +1,10 @@
 package server
 
-import "context"
+import (
+	"context"
+
+	"taproom/internal/spec"
+)
 
 // Processors answers questions about the processors that guests can have here.
 type Processors interface {
@@ -25,3 +29,22 @@ const (
 	CompareFailIncompat    = 1
 	CompareValidate        = 2
 )
+
+// Placements says where the threads of guests run. CPUs are the host's, by number; flags AffectLive, AffectConfig.
+type Placements interface {
+	PinVCPU(ctx context.Context, uuid spec.UUID, vcpu uint32, cpus []int, flags uint32) error
+	PinEmulator(ctx context.Context, uuid spec.UUID, cpus []int, flags uint32) error
+	PinIOThread(ctx context.Context, uuid spec.UUID, thread uint32, cpus []int, flags uint32) error
+	// VCPUPins are the CPUs of each virtual CPU, EmulatorPin those of all other threads, IOThreadPins those of each I/O thread.
+	VCPUPins(ctx context.Context, uuid spec.UUID, flags uint32) ([][]int, error)
+	EmulatorPin(ctx context.Context, uuid spec.UUID, flags uint32) ([]int, error)
+	IOThreadPins(ctx context.Context, uuid spec.UUID, flags uint32) ([]IOThreadPin, error)
+	// CellsFreeMemory is what is free on each of the host's NUMA nodes, in bytes, by number.
+	CellsFreeMemory() ([]uint64, error)
+}
+
+// IOThreadPin is an I/O thread, and where it runs.
+type IOThreadPin struct {
+	ID   uint32
+	CPUs []int
+}

@@ -75,6 +75,9 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return OpenGraphicsSkipAuth, true
 	case remote.ProcDomainOpenChannel:
 		return ChannelForce, true
+	case remote.ProcDomainPinVCPUFlags, remote.ProcDomainPinEmulator, remote.ProcDomainPinIOThread, remote.ProcDomainGetVCPUPinInfo,
+		remote.ProcDomainGetEmulatorPinInfo, remote.ProcDomainGetIOThreadInfo:
+		return AffectLive | AffectConfig, true
 	case remote.ProcConnectCompareHypervisorCPU:
 		return CompareFailIncompat | CompareValidate, true
 	case remote.ProcConnectBaselineHypervisorCPU:

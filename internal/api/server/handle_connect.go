@@ -42,6 +42,7 @@ func newPrograms() map[uint32]*program {
 	bindAgent(p)
 	bindInput(p)
 	bindProcessors(p)
+	bindPlacements(p)
 	bindNodeDevices(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())

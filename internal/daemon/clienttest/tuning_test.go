@@ -83,6 +83,38 @@ func TestThreadsRunWhereTheyArePinned(t *testing.T) {
 			t.Errorf("thread %q runs on %q, want %s (all: %v)", name, got[name], want, got)
 		}
 	}
+	c.do("vcpupin", "tuned", "1", first, "--live", "--config")
+	c.do("emulatorpin", "tuned", last)
+	c.do("iothreadpin", "tuned", "1", first)
+	got = c.threads(pid)
+	for name, want := range map[string]string{"CPU 0/TCG": last, "CPU 1/TCG": first, "IO iothread1": first, "IO iothread2": last, "": last} {
+		if got[name] != want {
+			t.Errorf("after a change thread %q runs on %q, want %s (all: %v)", name, got[name], want, got)
+		}
+	}
+	shows := func(want string, args ...string) {
+		t.Helper()
+		if out := strings.Join(strings.Fields(c.do(args...)), " "); !strings.Contains(out, want) {
+			t.Errorf("virsh %q: %s, want %s", args, out, want)
+		}
+	}
+	shows("0 "+last+" 1 "+first, "vcpupin", "tuned")
+	shows("0 "+last+" 1 "+first, "vcpupin", "tuned", "--config")
+	shows("*: "+last, "emulatorpin", "tuned")
+	shows("*: "+first, "emulatorpin", "tuned", "--config")
+	shows("1 "+first+" 2 "+last, "iothreadinfo", "tuned")
+	shows("1 "+all+" 2 "+last, "iothreadinfo", "tuned", "--config")
+	shows("0:", "freecell", "--all")
+
+	// The next daemon knows, and what cannot be leaves everything as it was.
+	c.restart("kill")
+	shows("0 "+last+" 1 "+first, "vcpupin", "tuned")
+	if out, code := c.run(c.virsh("vcpupin", "tuned", "7", first)); code == 0 || !strings.Contains(out, "vcpu 7 is out of range") {
+		t.Errorf("a processor that is not there: exit %d: %s", code, out)
+	}
+	if again := c.threads(pid); again["CPU 1/TCG"] != first || again[""] != last {
+		t.Errorf("threads run on %v", again)
+	}
 }
 
 // What the host's cgroups cannot do is refused by the controller's name; where they can, the files say it.
