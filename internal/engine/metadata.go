@@ -47,7 +47,7 @@ func (d described) set(m server.Metadata) error {
 
 // get returns one thing; absent is libvirt's number for what is not there.
 func (d described) get(m server.Metadata, absent virterr.Code) (text string, err error) {
-	there := false
+	var there bool
 	switch m.Type {
 	case server.MetadataDescription:
 		text = *d.description

@@ -128,7 +128,8 @@ type refitting struct {
 
 // plan finds the steps. It takes names for new NICs and makes nothing.
 func (r *refitting) plan(force bool) error {
-	e, err := r.e, error(nil)
+	e := r.e
+	var err error
 	if r.from, err = e.compileGuest(r.now.doc, r.now.rt); err != nil {
 		return err
 	}

@@ -85,7 +85,9 @@ func try(doc string) (back *guesttest.Node, run string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	back, err = guesttest.Parse(text)
+	if back, err = guesttest.Parse(text); err != nil {
+		return nil, "", err
+	}
 	limits, err := tune.Limits(again, []string{"emulator", "vcpu0", "iothread1"}, nil)
 	if err != nil {
 		return nil, "", err

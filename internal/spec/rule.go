@@ -82,16 +82,6 @@ func pattern(expr, want string) rule {
 	}
 }
 
-// plain allows an element that says nothing; anything on or in it would need reason.
-func plain(reason string) rule {
-	return func(_ string, e *Element) finding {
-		if e == nil || len(e.Attrs) == 0 && blank(e.Inner) {
-			return finding{}
-		}
-		return finding{true, reason}
-	}
-}
-
 // off allows an element on which every attribute is a no, such as <acceleration accel3d='no'/>.
 func off(reason string) rule {
 	return func(_ string, e *Element) finding {

@@ -54,7 +54,8 @@ func chardevAdd(c qemu.Chardev) ([]Step, error) {
 
 // socketAddress is where a socket listens or leads to (SocketAddressLegacy).
 func socketAddress(get func(string) any) qemu.Props {
-	kind, data := "unix", qemu.Props{}
+	kind := "unix"
+	var data qemu.Props
 	switch fd, path := get("fd"), get("path"); {
 	case fd != nil:
 		kind, data = "fd", qemu.Props{{Key: "str", Value: fd}}
