@@ -1,15 +1,18 @@
 package crashtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"taproom/internal/api/client"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/host"
 )
 
 // newSession is newWorld for the daemon of a user without root, whose guests have no cgroups.
@@ -54,11 +57,23 @@ func (w *world) userProcesses(seen map[string]sight) []string {
 	}
 	var wrong []string
 	for _, pid := range w.Processes() {
-		if !slices.Contains(want, pid) {
+		if !slices.Contains(want, pid) && !w.ends(pid) {
 			wrong = append(wrong, fmt.Sprintf("process %d of the user is no guest that is listed", pid))
 		}
 	}
 	return wrong
+}
+
+// ends reports whether a process is just ending, as one that was tied to the daemon is when that was killed.
+func (w *world) ends(pid int) bool {
+	p, err := w.k.OpenPID(pid, 0)
+	if err != nil {
+		return errors.Is(err, host.ErrGone)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return p.Wait(ctx) == nil
 }
 
 // TestASessionsDaemonKilledAtAnyCallLosesNothingAndLeavesNothing has no cgroups to find guests by.
