@@ -101,7 +101,7 @@ func try(doc string) (back *guesttest.Node, run string, err error) {
 		places = append(places, place)
 	}
 	c.Config = nil
-	return back, fmt.Sprintf("%q %+v %d %+v %+v", args, *c, len(c.Companions), limits, places), err
+	return back, fmt.Sprintf("%q %+v %d %+v %+v", args, *c, len(c.Companions), limits, places), nil
 }
 
 func formatRuntime(d *spec.Domain) Runtime {

@@ -99,11 +99,14 @@ func TestAGuestHasATPMOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	problem := "domain 'demo': the program that serves its device tpm0 ended"
-	for end := time.Now().Add(patience); !strings.Contains(c.daemon.Said(), problem); {
-		if time.Now().After(end) {
+	tick, late := time.NewTicker(10*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for !strings.Contains(c.daemon.Said(), problem) {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatalf("the daemon did not say %q; it said: %s", problem, c.daemon.Said())
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	if state := m.do("domstate", "demo"); state != "running\n\n" {
 		t.Errorf("the guest is %q", state)
