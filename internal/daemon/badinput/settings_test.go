@@ -48,6 +48,8 @@ func TestSettings(t *testing.T) {
 		{"ports too low", "vnc_port_first = 80\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 80 to 65535 is no range of ports from 5900 up"},
 		{"port too high", "vnc_port_last = 70000\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 5900 to 70000 is no range of ports from 5900 up"},
 		{"no time", "qemu_ready_seconds = 0\n", "ROOT/etc/taproom/taproomd.toml: qemu_ready_seconds: 0 is not between 1 and 3600"},
+		{"unknown image format", "save_image_format = 'lzop'\n", "ROOT/etc/taproom/taproomd.toml: save_image_format: images cannot be made in the format 'lzop'; there are raw, gzip, xz, zstd"},
+		{"unknown dump format", "dump_image_format = 'elf'\n", "ROOT/etc/taproom/taproomd.toml: dump_image_format: images cannot be made in the format 'elf'; there are raw, gzip, xz, zstd"},
 		{"unknown group", "group = 'nobody-at-all'\n", "ROOT/etc/taproom/taproomd.toml: group: there is no group \"nobody-at-all\"; make it (groupadd --system nobody-at-all), or name another one"},
 		{"relative emulator", "emulator = 'qemu-system-x86_64'\n", "ROOT/etc/taproom/taproomd.toml: emulator: \"qemu-system-x86_64\" is not an absolute path"},
 		{"too large", "# " + strings.Repeat("x", 2<<20), "read ROOT/etc/taproom/taproomd.toml: larger than the limit (1048576 bytes)"},
