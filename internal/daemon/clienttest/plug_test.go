@@ -44,7 +44,7 @@ func TestDevicesOfARunningGuestAreChanged(t *testing.T) {
 	m.do("start", "demo")
 	m.boot()
 	live := c.do("dumpxml", "demo")
-	c.tell("plug.story")
+	c.tell("demo/plug.story")
 	if d := c.do("dumpxml", "demo"); !same(d, live) {
 		t.Errorf("all was unplugged that was plugged, and the document is different (-was +is):\n%s", cmp.Diff(live, d))
 	}
@@ -70,7 +70,7 @@ func TestVirtualCPUsOfARunningGuestAreChanged(t *testing.T) {
 		"<cpu mode='custom' match='exact'><model fallback='forbid'>qemu64</model><topology sockets='1' dies='2' cores='1' threads='2'/></cpu><features>")
 	m.do("start", "demo")
 	m.boot()
-	c.tell("vcpus.story")
+	c.tell("demo/vcpus.story")
 	// A guest that is busy with those that came lets go of one later: what is left is to be asked for again.
 	for deadline := time.Now().Add(patience); ; {
 		out, code := c.run(c.virsh("setvcpus", "demo", "2", "--live"))

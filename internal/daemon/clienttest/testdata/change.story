@@ -103,19 +103,18 @@ error: XML error: line 2: document ends inside <interface>
 [exit 1]
 $ attach-device guest twice.xml --config
 error: Failed to attach device from twice.xml
-error: XML error: cannot attach a device to domain 'guest': invalid devices/disk/target/@dev: target "vda" is used by two disks
+error: Requested operation is not valid: target vda already exists; choose another one
 [exit 1]
 $ attach-device guest host.xml --config
 error: Failed to attach device from host.xml
 error: unsupported configuration: cannot attach a device to domain 'guest': devices/hostdev is not supported: host devices are not passed through yet
 [exit 1]
 $ detach-device guest disk.xml --config
-error: Failed to detach device from disk.xml
-error: this function is not supported by the connection driver: virDomainDetachDeviceFlags
-[exit 1]
+Device detached successfully
+[exit 0]
 $ update-device guest disk.xml --config
 error: Failed to update device from disk.xml
-error: this function is not supported by the connection driver: virDomainUpdateDeviceFlags
+error: device not found: cannot update a device of domain 'guest': no target device vdb
 [exit 1]
 $ start guest --paused
 Domain 'guest' started
@@ -148,7 +147,7 @@ error: Requested operation is not valid: cannot change the maximum memory of dom
 $ setmem guest 40M --config
 [exit 0]
 $ setvcpus guest 2 --live
-error: Operation not supported: virtual CPUs of domain 'guest' cannot be changed while it runs; use --config
+error: unsupported configuration: failed to find appropriate hotpluggable vcpus to reach the desired target vcpu count: domain 'guest' was started with 3
 [exit 1]
 $ setvcpus guest 2 --config
 [exit 0]
@@ -159,9 +158,8 @@ current      config         2
 current      live           3
 [exit 0]
 $ attach-device guest nic.xml
-error: Failed to attach device from nic.xml
-error: Operation not supported: devices cannot be plugged into domain 'guest' while it runs; use --config
-[exit 1]
+Device attached successfully
+[exit 0]
 $ attach-device guest nic2.xml --config
 Device attached successfully
 [exit 0]
@@ -169,6 +167,7 @@ $ domiflist guest
  Interface   Type   Source   Model    MAC
 ---------------------------------------------------------
  -           user   -        virtio   52:54:00:00:00:01
+ -           user   -        virtio   52:54:00:00:00:02
  -           user   -        virtio   52:54:00:00:00:02
 [exit 0]
 $ domiflist guest --inactive

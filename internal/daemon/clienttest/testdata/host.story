@@ -187,7 +187,11 @@ $ domcapabilities --machine pc --virttype qemu
         <value>builtin</value>
       </enum>
     </rng>
-    <filesystem supported='no'/>
+    <filesystem supported='yes'>
+      <enum name='driverType'>
+        <value>virtiofs</value>
+      </enum>
+    </filesystem>
     <tpm supported='yes'>
       <enum name='model'>
         <value>tpm-tis</value>
