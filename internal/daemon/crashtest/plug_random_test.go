@@ -205,9 +205,12 @@ func (p *plugging) choose(r *rand.Rand, c *client.Client) (s step, xml string, t
 	flags := uint32(1 + r.IntN(3))
 	there := p.defined[one] == yes
 	if flags&affectLive != 0 {
-		if doc, err := document(c, p.guest, 0); err == nil {
-			there = has(doc, one, true)
+		doc, err := document(c, p.guest, 0)
+		is := err == nil && has(doc, one, true)
+		if is != there { // both are changed where both are the same
+			flags = affectLive
 		}
+		there = is
 	}
 	if flags&affectConfig != 0 {
 		xml = one
