@@ -35,7 +35,8 @@ func (e *Engine) settle(ctx context.Context, d *domain, run *running, half *hard
 	if err != nil {
 		return err
 	}
-	for _, s := range append(steps, seen.Sweep(was.Config, is.Config)...) {
+	steps = append(steps, seen.Sweep(was.Config, is.Config)...)
+	for _, s := range append(steps, seen.Again(is.Startup)...) {
 		err = errors.Join(err, e.step(ctx, run, s, nil))
 	}
 	return errors.Join(err, e.settled(ctx, d, run, exchange{half, next, was, is}))

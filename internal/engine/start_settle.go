@@ -70,6 +70,9 @@ func startup(s guest.Startup) []qmp.Command {
 	if s.BalloonBytes > 0 {
 		out = append(out, qmp.Command{Name: "balloon", Args: map[string]any{"value": s.BalloonBytes}})
 	}
+	for _, t := range s.Throttles {
+		out = append(out, t.Command())
+	}
 	for _, p := range s.Passwords {
 		out = append(out, p.Commands()...)
 	}

@@ -30,6 +30,7 @@ func (c *compiler) disk(k *spec.Disk) error {
 	if node != "" {
 		p = p.With("drive", node)
 	}
+	c.throttle(k, node)
 	p = c.booting(p.With("id", k.Alias.Name), k.Alias.Name)
 	p, err = c.diskProperties(p, k)
 	if err != nil {

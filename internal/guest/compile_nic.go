@@ -49,6 +49,9 @@ func (c *compiler) nic(n *spec.Interface, i int) error {
 		}
 		p = p.With("host_mtu", int(mtu))
 	}
+	if n.Link != nil && n.Link.State == "up" {
+		c.out.Startup.LinksUp = append(c.out.Startup.LinksUp, n.Alias.Name)
+	}
 	if n.Link != nil && n.Link.State == "down" {
 		c.out.Startup.LinksDown = append(c.out.Startup.LinksDown, n.Alias.Name)
 	}

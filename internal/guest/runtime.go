@@ -168,8 +168,10 @@ type Compiled struct {
 // Startup is what QEMU's command line cannot say.
 type Startup struct {
 	LinksDown     []string // ids for set_link
+	LinksUp       []string // those that the document says are up: they may have been down
 	BalloonPath   string   // QOM path of the balloon whose statistics are polled
 	BalloonPeriod int      // in seconds; 0: not polled
 	BalloonBytes  uint64   // currentMemory, where it is less than memory; 0: leave it
 	Passwords     []DisplayPassword
+	Throttles     []Throttle
 }

@@ -68,7 +68,7 @@ type Disk struct {
 	Geometry     *DiskGeometry `xml:"geometry"`
 	BlockIO      *BlockIO      `xml:"blockio"`
 	Target       DiskTarget    `xml:"target"`
-	IOTune       *Element      `xml:"iotune"`
+	IOTune       *IOTune       `xml:"iotune"`
 	ReadOnly     *State        `xml:"readonly"`
 	Shareable    *State        `xml:"shareable"`
 	Transient    *State        `xml:"transient"`

@@ -12,7 +12,6 @@ func diskRules() map[string]rule {
 		"devices/disk/@sgio":     just("filtered", "raw SCSI commands are not passed through yet"),
 
 		"devices/disk/encryption":      refuse("encrypted disks are not implemented yet"),
-		"devices/disk/iotune":          refuse("disk bandwidth is not limited yet"),
 		"devices/disk/throttlefilters": refuse("disk bandwidth is not limited yet"),
 		"devices/disk/backenddomain":   refuse("it is for Xen guests"),
 		"devices/disk/mirror":          refuse("a copy in progress cannot be part of a document"),

@@ -35,7 +35,7 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 		"seclabel/@relabel":  yesNo(),
 		"seclabel/baselabel": refuse("labels are not chosen by documents"),
 	}
-	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), memoryRules(), threadRules(), limitRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), nicRules(), addressRules())
+	addRules(m, osRules(), firmwareRules(), sysinfoRules(), featureRules(), enlightenRules(), memoryRules(), threadRules(), limitRules(), cpuRules(), clockRules(), deviceRules(), diskRules(), ioTuneRules(), nicRules(), addressRules())
 	return m
 })
 

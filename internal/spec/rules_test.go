@@ -104,7 +104,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><graphics type='sdl'/></devices></domain>", "devices/graphics/@type", true},
 		{"<domain><devices><channel type='dbus'/></devices></domain>", "devices/channel/@type", true},
 		{"<domain><devices><hostdev mode='subsystem'/></devices></domain>", "devices/hostdev", true},
-		{"<domain><devices><disk><iotune/></disk></devices></domain>", "devices/disk/iotune", true},
+		{"<domain><devices><disk><iotune><read_bytes_sec>-1</read_bytes_sec></iotune></disk></devices></domain>", "devices/disk/iotune/read_bytes_sec", false},
 		{"<domain><devices><rng><address type='ccw'/></rng></devices></domain>", "devices/rng/address/@type", true},
 		{"<domain><devices><rng><address slot='0x20'/></rng></devices></domain>", "devices/rng/address/@slot", false},
 		{"<domain><features><acpi state='perhaps'/></features></domain>", "features/acpi/@state", false},

@@ -58,6 +58,9 @@ func (d *Devices) checkDisks() error {
 			return invalid("devices/disk/target/@dev", "target %q is used by two disks", k.Target.Dev)
 		}
 		seen[k.Target.Dev] = true
+		if err := k.IOTune.check(); err != nil {
+			return err
+		}
 		if err := k.check(); err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ func deviceProcedures() []Procedure {
 	return []Procedure{
 		proc[DomainStringFlags, xdr.Void](ProcDomainDetachDeviceAlias, "DOMAIN_DETACH_DEVICE_ALIAS", 0),
 		proc[BlockResize, xdr.Void](ProcDomainBlockResize, "DOMAIN_BLOCK_RESIZE", 0),
+		proc[SetIOTune, xdr.Void](ProcDomainSetBlockIOTune, "DOMAIN_SET_BLOCK_IO_TUNE", 0),
+		proc[GetIOTune, Params](ProcDomainGetBlockIOTune, "DOMAIN_GET_BLOCK_IO_TUNE", ReadOnly),
 	}
 }
 

@@ -100,6 +100,8 @@ const (
 	ProcDomainUpdateDeviceFlags = 174
 	ProcDomainDetachDeviceAlias = 392
 	ProcDomainBlockResize       = 251
+	ProcDomainSetBlockIOTune    = 252
+	ProcDomainGetBlockIOTune    = 253
 	ProcDomainOpenConsole       = 201
 	ProcDomainOpenGraphics      = 249
 	ProcDomainOpenChannel       = 296

@@ -18,4 +18,8 @@ type Devices interface {
 	UpdateDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error
 	// ResizeBlock gives a disk of a running domain, a target (vda) or a path, another size in bytes.
 	ResizeBlock(ctx context.Context, uuid spec.UUID, device string, bytes uint64) error
+	// SetBlockIOTune changes the bounds of a disk: of each kind (bytes, requests, …) that something is said of, all.
+	SetBlockIOTune(ctx context.Context, uuid spec.UUID, device string, params []Param, flags uint32) error
+	// BlockIOTune are the bounds of a disk; with device "" only their number means something.
+	BlockIOTune(ctx context.Context, uuid spec.UUID, device string, flags uint32) ([]Param, error)
 }

@@ -52,6 +52,10 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainRename:
 		return 0, true
+	case remote.ProcDomainSetBlockIOTune:
+		return AffectLive | AffectConfig, true
+	case remote.ProcDomainGetBlockIOTune:
+		return AffectLive | AffectConfig | typedParamStrings, true
 	case remote.ProcDomainBlockResize:
 		return BlockBytes, true
 	case remote.ProcDomainUpdateDeviceFlags:

@@ -27,7 +27,8 @@ const bootDevices = `<controller type='pci' index='0' model='pcie-root'/>
 
 // plugging installs the guest with buses for devices, and images to plug.
 func (c *clients) plugging() *machine {
-	m := c.install("<controller type='usb' model='none'/>", bootDevices)
+	m := c.install("<controller type='usb' model='none'/>", bootDevices,
+		"<serial>first</serial>", "<iotune><total_bytes_sec>104857600</total_bytes_sec></iotune><serial>first</serial>")
 	for _, name := range []string{"more.img", "scsi.img", "usb.img", "first.iso", "second.iso"} {
 		c.disk(name)
 	}

@@ -138,6 +138,7 @@ func settings(from, to guest.Startup) []Step {
 			out = append(out, step("set_link", "name", id, "up", false))
 		}
 	}
+	out = append(out, throttles(from, to)...)
 	for _, p := range to.Passwords {
 		if slices.Contains(from.Passwords, p) {
 			continue
@@ -147,4 +148,33 @@ func settings(from, to guest.Startup) []Step {
 		}
 	}
 	return out
+}
+
+// throttles are the bounds of disks that differ. A disk that has none any more is not bounded, unless it is gone.
+func throttles(from, to guest.Startup) []Step {
+	var out []Step
+	set := func(t guest.Throttle) Step {
+		c := t.Command()
+		return Step{Command: c.Name, Args: c.Args.(qemu.Props)}
+	}
+	for _, t := range from.Throttles {
+		if !slices.ContainsFunc(to.Throttles, func(o guest.Throttle) bool { return o.Device == t.Device }) {
+			out = append(out, lenient(set(guest.Throttle{Device: t.Device})))
+		}
+	}
+	for _, t := range to.Throttles {
+		if !slices.ContainsFunc(from.Throttles, func(o guest.Throttle) bool { return reflect.DeepEqual(o, t) }) {
+			out = append(out, set(t))
+		}
+	}
+	return out
+}
+
+// Settings are the settings alone of Between: what is to be set back when one was refused.
+func Settings(from, to guest.Startup) []Step {
+	steps := settings(from, to)
+	for i := range steps {
+		steps[i].Lenient = true
+	}
+	return steps
 }

@@ -108,7 +108,7 @@ func (m *model) do(s plug.Step) error {
 		m.tray[arg("id")] = s.Command == "blockdev-open-tray"
 	case "blockdev-remove-medium", "blockdev-insert-medium":
 		return m.medium(arg("id"), arg("node-name"))
-	case "set_link", "set-action":
+	case "set_link", "set-action", "block_set_io_throttle":
 	default:
 		return fmt.Errorf("%s is not known", s.Command)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"taproom/internal/guest"
 	"taproom/internal/qemu"
 	"taproom/internal/qemu/qmp"
 )
@@ -39,7 +40,18 @@ type blockDrive struct {
 	QDev     string `json:"qdev"`
 	Inserted *struct {
 		Node string `json:"node-name"`
+		limits
 	} `json:"inserted"`
+}
+
+// limits are how a drive is bounded.
+type limits struct {
+	BPS     int64 `json:"bps"`
+	BPSIn   int64 `json:"bps_rd"`
+	BPSOut  int64 `json:"bps_wr"`
+	IOPS    int64 `json:"iops"`
+	IOPSIn  int64 `json:"iops_rd"`
+	IOPSOut int64 `json:"iops_wr"`
 }
 
 // Queries ask for all of it. What QEMU answers is in o when they were executed.
@@ -153,6 +165,18 @@ func forgetFiles(names []string) []Step {
 		out = append(out, lenient(step("closefd", "fdname", n)))
 	}
 	return out
+}
+
+// Again sets what whoever changed the guest may not have got to: the state of links that documents speak of, and how drives
+// are bounded.
+func (o *Observed) Again(s guest.Startup) []Step {
+	was := guest.Startup{LinksDown: s.LinksUp, Passwords: s.Passwords}
+	for _, d := range o.drives {
+		if d.Inserted != nil && d.Inserted.limits != (limits{}) {
+			was.Throttles = append(was.Throttles, guest.Throttle{Device: d.QDev})
+		}
+	}
+	return settings(was, s)
 }
 
 func lenient(s Step) Step {

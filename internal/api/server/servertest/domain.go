@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/spec"
@@ -234,6 +235,16 @@ func (f *Fake) DetachDeviceAlias(_ context.Context, uuid spec.UUID, alias string
 // ResizeBlock implements server.Devices.
 func (f *Fake) ResizeBlock(_ context.Context, uuid spec.UUID, _ string, _ uint64) error {
 	return f.whileRunning("ResizeBlock", uuid, func(*domain) {})
+}
+
+// SetBlockIOTune implements server.Devices.
+func (f *Fake) SetBlockIOTune(_ context.Context, uuid spec.UUID, _ string, _ []server.Param, _ uint32) error {
+	return f.whileRunning("SetBlockIOTune", uuid, func(*domain) {})
+}
+
+// BlockIOTune implements server.Devices.
+func (f *Fake) BlockIOTune(_ context.Context, uuid spec.UUID, _ string, _ uint32) ([]server.Param, error) {
+	return []server.Param{remote.Uint64Param("total_bytes_sec", 0)}, f.whileRunning("BlockIOTune", uuid, func(*domain) {})
 }
 
 // UpdateDevice implements server.Devices.

@@ -77,6 +77,113 @@ Capacity:       1048576
 Allocation:     0
 Physical:       1048576
 [exit 0]
+# Disks are slowed down, from the start and later.
+$ blkdeviotune demo vda
+total_bytes_sec: 104857600
+read_bytes_sec : 0
+write_bytes_sec: 0
+total_iops_sec : 0
+read_iops_sec  : 0
+write_iops_sec : 0
+total_bytes_sec_max: 0
+read_bytes_sec_max: 0
+write_bytes_sec_max: 0
+total_iops_sec_max: 0
+read_iops_sec_max: 0
+write_iops_sec_max: 0
+size_iops_sec  : 0
+group_name     : 
+total_bytes_sec_max_length: 0
+read_bytes_sec_max_length: 0
+write_bytes_sec_max_length: 0
+total_iops_sec_max_length: 0
+read_iops_sec_max_length: 0
+write_iops_sec_max_length: 0
+[exit 0]
+$ blkdeviotune demo vda --total-bytes-sec 1048576 --read-iops-sec 100 --write-iops-sec 50 --live
+[exit 0]
+$ blkdeviotune demo vda
+total_bytes_sec: 1048576
+read_bytes_sec : 0
+write_bytes_sec: 0
+total_iops_sec : 0
+read_iops_sec  : 100
+write_iops_sec : 50
+total_bytes_sec_max: 0
+read_bytes_sec_max: 0
+write_bytes_sec_max: 0
+total_iops_sec_max: 0
+read_iops_sec_max: 0
+write_iops_sec_max: 0
+size_iops_sec  : 0
+group_name     : 
+total_bytes_sec_max_length: 0
+read_bytes_sec_max_length: 0
+write_bytes_sec_max_length: 0
+total_iops_sec_max_length: 0
+read_iops_sec_max_length: 0
+write_iops_sec_max_length: 0
+[exit 0]
+$ blkdeviotune demo vda --read-bytes-sec 4096 --config
+[exit 0]
+$ blkdeviotune demo vda --config
+total_bytes_sec: 0
+read_bytes_sec : 4096
+write_bytes_sec: 0
+total_iops_sec : 0
+read_iops_sec  : 0
+write_iops_sec : 0
+total_bytes_sec_max: 0
+read_bytes_sec_max: 0
+write_bytes_sec_max: 0
+total_iops_sec_max: 0
+read_iops_sec_max: 0
+write_iops_sec_max: 0
+size_iops_sec  : 0
+group_name     : 
+total_bytes_sec_max_length: 0
+read_bytes_sec_max_length: 0
+write_bytes_sec_max_length: 0
+total_iops_sec_max_length: 0
+read_iops_sec_max_length: 0
+write_iops_sec_max_length: 0
+[exit 0]
+$ blkdeviotune demo vda --total-bytes-sec 1 --read-bytes-sec 1
+error: Unable to change block I/O throttle
+error: XML error: invalid devices/disk/iotune: total and read/write bytes_sec cannot be set at the same time
+[exit 1]
+$ attach-device demo slow.xml
+Device attached successfully
+[exit 0]
+$ blkdeviotune demo sdb
+total_bytes_sec: 0
+read_bytes_sec : 0
+write_bytes_sec: 65536
+total_iops_sec : 0
+read_iops_sec  : 0
+write_iops_sec : 0
+total_bytes_sec_max: 0
+read_bytes_sec_max: 0
+write_bytes_sec_max: 131072
+total_iops_sec_max: 0
+read_iops_sec_max: 0
+write_iops_sec_max: 0
+size_iops_sec  : 0
+group_name     : slow
+total_bytes_sec_max_length: 0
+read_bytes_sec_max_length: 0
+write_bytes_sec_max_length: 0
+total_iops_sec_max_length: 0
+read_iops_sec_max_length: 0
+write_iops_sec_max_length: 0
+[exit 0]
+$ detach-disk demo sdb
+Disk detached successfully
+[exit 0]
+$ blkdeviotune demo vda --total-bytes-sec 104857600 --total-iops-sec 0 --live
+[exit 0]
+$ blkdeviotune demo vda --total-bytes-sec 104857600 --config
+[exit 0]
 # Media.
 $ change-media demo sdz ROOT/work/first.iso --insert
 Successfully inserted media.
@@ -211,3 +318,5 @@ Device detached successfully
 <video><model type='vga'/></video>
 -- graphics.xml --
 <graphics type='vnc' autoport='yes' passwd='secret'/>
+-- slow.xml --
+<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='ROOT/work/usb.img'/><target dev='sdb' bus='usb'/><iotune><write_bytes_sec>65536</write_bytes_sec><write_bytes_sec_max>131072</write_bytes_sec_max><group_name>slow</group_name></iotune></disk>
