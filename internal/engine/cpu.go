@@ -51,7 +51,7 @@ func (e *Engine) withCPU(ctx context.Context, doc *spec.Domain) (*spec.Domain, e
 	}
 	cpu, missing := k.Run(doc.CPU)
 	if len(missing) > 0 {
-		return nil, virterr.New(virterr.ConfigUnsupported, "domain '%s': the CPU does not fit this host, which does not give guests: %s; disable them, or use check='none'", doc.Name, strings.Join(missing, ", "))
+		return nil, virterr.New(virterr.ConfigUnsupported, "the CPU does not fit this host, which does not give guests: %s; disable them, or use check='none'", strings.Join(missing, ", "))
 	}
 	if cpu == doc.CPU {
 		return doc, nil

@@ -28,7 +28,7 @@ func (e *Engine) DomainXML(ctx context.Context, uuid spec.UUID, flags uint32) (s
 	}
 	if flags&server.XMLUpdateCPU != 0 {
 		if doc, err = e.withCPU(ctx, doc); err != nil {
-			return "", err
+			return "", about("domain", d.label, err)
 		}
 	}
 	return string(guest.Inactive(doc, secure).Format()), nil

@@ -91,7 +91,7 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	}
 	doc, err := e.withCPU(ctx, doc)
 	if err != nil {
-		return server.Domain{}, e.startError(d, err)
+		return server.Domain{}, e.startError(d, errors.Join(context.Cause(ctx), about("cannot start domain", d.label, err)))
 	}
 	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0, autodestroy: flags&server.StartAutodestroy != 0}
 	if err := s.run(ctx); err != nil {

@@ -30,7 +30,7 @@ Domain 'checked' defined from checked.xml
 [exit 0]
 $ start checked
 error: Failed to start domain 'checked'
-error: unsupported configuration: domain 'checked': the CPU does not fit this host, which does not give guests: avx512f; disable them, or use check='none'
+error: unsupported configuration: cannot start domain 'checked': the CPU does not fit this host, which does not give guests: avx512f; disable them, or use check='none'
 [exit 1]
 $ define unchecked.xml
 Domain 'unchecked' defined from unchecked.xml
