@@ -214,11 +214,23 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint3
 	if v.def == nil {
 		return virterr.New(virterr.OperationInvalid, "cannot undefine transient domain '%s'", d.label)
 	}
-	if err := e.managedAtUndefine(d, flags); err != nil {
+	// All is asked before anything goes.
+	if err := managedAtUndefine(d, flags); err != nil {
 		return err
 	}
-	if err := e.nvramAtUndefine(d, flags); err != nil {
+	nvram, err := e.nvramAtUndefine(d, flags)
+	if err != nil {
 		return err
+	}
+	if v.ref.ManagedSave {
+		if err := e.dropManaged(d); err != nil {
+			return err
+		}
+	}
+	if nvram != "" {
+		if err := e.k.Remove(nvram); err != nil {
+			return virterr.New(virterr.SystemError, "cannot remove the UEFI variables of domain '%s': %w", d.label, err)
+		}
 	}
 	if err := e.dropTPM(d, flags); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (e *Engine) hostFacts(ctx context.Context, emulator string) (guest.HostFact
 	}
 	f := guest.HostFacts{
 		Arch: c.Arch, Emulator: emulator, DefaultMachine: "pc", ChannelDirs: []string{e.paths.Guests()},
-		Devices: c.Devices, Chardevs: c.Chardevs, Firmware: e.firmware, NVRAMDir: e.paths.NVRAM(),
+		Devices: c.Devices, Chardevs: c.Chardevs, Firmware: e.firmware, NVRAMDir: e.paths.NVRAM(), NVRAMTaken: e.nvramTaken,
 	}
 	for _, m := range c.Machines {
 		f.Machines = append(f.Machines, guest.Machine{Name: m.Name, Alias: m.Alias, MaxCPUs: m.CPUMax})

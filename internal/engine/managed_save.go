@@ -63,15 +63,12 @@ func (e *Engine) dropManaged(d *domain) error {
 	return nil
 }
 
-// managedAtUndefine refuses to forget a domain whose saved state nobody decided about, and removes one that is to go.
-func (e *Engine) managedAtUndefine(d *domain, flags uint32) error {
-	switch {
-	case !d.view().ref.ManagedSave:
-		return nil
-	case flags&server.UndefineManagedSave == 0:
+// managedAtUndefine refuses to forget a domain whose saved state nobody decided about.
+func managedAtUndefine(d *domain, flags uint32) error {
+	if d.view().ref.ManagedSave && flags&server.UndefineManagedSave == 0 {
 		return virterr.New(virterr.OperationInvalid, "Refusing to undefine while domain managed save image exists: domain '%s'; use --managed-save to remove it", d.label)
 	}
-	return e.dropManaged(d)
+	return nil
 }
 
 // RemoveManagedSave implements server.DomainStates. Removing what is not there is no error.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/guest/firmware"
+	"taproom/internal/spec"
 )
 
 // firmwareDirs are where descriptors of firmware are: the distribution's, and the administrator's, which go before them.
@@ -73,29 +75,52 @@ func (e *Engine) sweepNVRAM() error {
 	return err
 }
 
-// nvramAtUndefine refuses to forget a domain whose UEFI variables nobody decided about, and removes those that are to go:
-// before the definition, which is how they are found.
-func (e *Engine) nvramAtUndefine(d *domain, flags uint32) error {
+// nvramTaken implements guest.HostFacts.NVRAMTaken.
+func (e *Engine) nvramTaken(path string, of spec.UUID) bool { return e.nvramSharer(path, of) != nil }
+
+// nvramSharer is another domain than the one with the UUID that has its UEFI variables in a file, nil when there is none:
+// one that was renamed keeps the file that has its old name.
+func (e *Engine) nvramSharer(path string, of spec.UUID) *domain {
+	for _, d := range e.domains.all() {
+		v := d.view()
+		switch {
+		case d.uuid == of:
+			continue
+		case v.run != nil && guest.NVRAM(v.run.doc()) == path:
+			return d
+		case v.def == nil || !bytes.Contains(v.def.xml, []byte("<nvram")): // most have none
+			continue
+		}
+		if doc, err := spec.ParseDomain(v.def.xml); err == nil && guest.NVRAM(doc) == path {
+			return d
+		}
+	}
+	return nil
+}
+
+// nvramAtUndefine refuses to forget a domain whose UEFI variables nobody decided about, and those of another domain as well.
+// It returns the file that is to go: before the definition, which is how it is found. "" is none.
+func (e *Engine) nvramAtUndefine(d *domain, flags uint32) (string, error) {
 	const both = server.UndefineNvram | server.UndefineKeepNvram
 	if flags&both == both {
-		return virterr.New(virterr.OperationInvalid, "cannot both keep and delete nvram of domain '%s'", d.label)
+		return "", virterr.New(virterr.OperationInvalid, "cannot both keep and delete nvram of domain '%s'", d.label)
 	}
 	doc, err := e.definitionOf(d)
 	if err != nil {
-		return nil //nolint:nilerr // a definition that cannot be read can still be removed
+		return "", nil //nolint:nilerr // a definition that cannot be read can still be removed
 	}
 	path := guest.NVRAM(doc)
 	if path == "" {
-		return nil
+		return "", nil
 	}
 	switch _, _, err := e.k.Owner(path); {
 	case errors.Is(err, fs.ErrNotExist) || flags&server.UndefineKeepNvram != 0:
-		return nil
+		return "", nil
 	case flags&server.UndefineNvram == 0:
-		return virterr.New(virterr.OperationInvalid, "cannot undefine domain with nvram: '%s' has UEFI variables in %s; use --nvram to remove them, or --keep-nvram", d.label, path)
+		return "", virterr.New(virterr.OperationInvalid, "cannot undefine domain with nvram: '%s' has UEFI variables in %s; use --nvram to remove them, or --keep-nvram", d.label, path)
 	}
-	if err := e.k.Remove(path); err != nil {
-		return virterr.New(virterr.SystemError, "cannot remove the UEFI variables of domain '%s': %w", d.label, err)
+	if other := e.nvramSharer(path, d.uuid); other != nil {
+		return "", virterr.New(virterr.OperationInvalid, "cannot remove the UEFI variables of domain '%s': %s holds those of domain '%s' too; use --keep-nvram", d.label, path, other.label)
 	}
-	return nil
+	return path, nil
 }

@@ -26,6 +26,8 @@ type HostFacts struct {
 	Firmware func() firmware.List
 	// NVRAMDir is where files with variables of firmware go that a document gives no place.
 	NVRAMDir string
+	// NVRAMTaken reports whether another guest than the one with the UUID has its variables in a file; nil: none has.
+	NVRAMTaken func(path string, of spec.UUID) bool
 	// Devices and Chardevs are what the emulator has, by QEMU's names, sorted; nil: nobody asked it, and all are taken to be there.
 	Devices, Chardevs []string
 	// NewMAC and NewUUID replace the random ones in tests.

@@ -145,7 +145,8 @@ func (c *completer) describeFirmware(d firmware.Descriptor) {
 	}
 }
 
-// nvram gives the variables a place. It stays when the guest is renamed.
+// nvram gives the variables a place. It stays when the guest is renamed, so that one which then gets the old name needs
+// another.
 func (c *completer) nvram() {
 	o := &c.d.OS
 	if o.Loader.ReadOnly == "no" || o.Loader.Stateless == "yes" {
@@ -158,6 +159,9 @@ func (c *completer) nvram() {
 	if n.File() == "" {
 		ext := map[bool]string{true: ".qcow2", false: ".fd"}[n.Format == "qcow2"]
 		n.Path = filepath.Join(c.host.NVRAMDir, c.d.Name+"_VARS"+ext)
+		if taken := c.host.NVRAMTaken; taken != nil && taken(n.Path, *c.d.UUID) {
+			n.Path = filepath.Join(c.host.NVRAMDir, c.d.UUID.String()+"_VARS"+ext)
+		}
 	}
 	n.Path = strings.TrimSpace(n.Path)
 }

@@ -113,3 +113,48 @@ func TestAGuestBootsThroughUEFIWithSecureBoot(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// A guest that was renamed keeps its variables where they are; who gets its old name gets others, and neither takes the
+// other's with it.
+func TestRenamedGuestsKeepTheirVariables(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.write("guest.xml", c.fill(uefiGuest))
+	c.do("define", "guest.xml")
+	vars := filepath.Join(c.daemon.Root, "var/lib/taproom/nvram/guest_VARS.fd")
+	c.do("start", "guest", "--paused")
+	c.do("destroy", "guest")
+	c.do("domrename", "guest", "older")
+
+	c.do("define", "guest.xml")
+	if doc := c.do("dumpxml", "guest"); strings.Contains(doc, vars) {
+		t.Errorf("it has the file of the guest that had its name:\n%s", doc)
+	}
+	c.do("undefine", "guest", "--nvram")
+	if _, err := os.Stat(vars); err != nil {
+		t.Errorf("the other guest's variables: %v", err)
+	}
+
+	// Where a document names another's file itself, that stays as well. What is refused removes nothing.
+	c.write("guest.xml", c.fill(strings.Replace(uefiGuest, "</type></os>",
+		"</type><loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader><nvram>"+vars+"</nvram></os>", 1)))
+	c.do("define", "guest.xml")
+	c.do("start", "guest", "--paused")
+	c.do("managedsave", "guest")
+	for _, args := range [][]string{{"--managed-save", "--nvram"}, {"--managed-save"}} {
+		if out, code := c.run(c.virsh(append([]string{"undefine", "guest"}, args...)...)); code != 1 || !strings.Contains(out, "nvram") {
+			t.Errorf("undefine %v: exit %d: %s", args, code, out)
+		}
+	}
+	if info := c.do("dominfo", "guest"); !strings.Contains(info, "Managed save:   yes") {
+		t.Errorf("its saved state is gone:\n%s", info)
+	}
+	c.do("undefine", "guest", "--managed-save", "--keep-nvram")
+	c.do("undefine", "older", "--nvram")
+	if _, err := os.Stat(vars); !os.IsNotExist(err) {
+		t.Errorf("after undefine --nvram: %v", err)
+	}
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}
