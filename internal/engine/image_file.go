@@ -63,7 +63,11 @@ func (e *Engine) createImage(s saving, bypass, magic bool) (*imageFile, error) {
 	i := &imageFile{k: e.k, path: s.Path, temp: s.Temp, bypass: bypass, magic: magic}
 	name, flags := s.Path, os.O_RDWR
 	if s.Temp != "" {
-		name, flags = s.Temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC
+		// Its name can be guessed, and the folder may be everybody's: what lies there is neither followed nor kept.
+		if err := e.k.Remove(s.Temp); err != nil {
+			return nil, err
+		}
+		name, flags = s.Temp, os.O_RDWR|os.O_CREATE|os.O_EXCL
 	}
 	var err error
 	i.f, err = e.k.OpenFile(name, flags, 0o600)
