@@ -107,10 +107,6 @@ func bindScreens(p *program) {
 		if err != nil {
 			return err
 		}
-		if err := q.conn.openStream(q, rw); err != nil {
-			_ = rw.Close()
-			return err
-		}
-		return nil
+		return q.conn.openStream(q, rw)
 	})
 }

@@ -55,7 +55,13 @@ func (c *conn) openUpload(q *request, w io.ReadWriteCloser) error {
 	return c.addStream(q, &stream{rw: w, upload: true})
 }
 
-func (c *conn) addStream(q *request, s *stream) error {
+// addStream closes what the stream is about when there is none: the client may have gone meanwhile.
+func (c *conn) addStream(q *request, s *stream) (err error) {
+	defer func() {
+		if err != nil {
+			_ = s.rw.Close()
+		}
+	}()
 	h := q.header
 	h.Type = remote.Stream
 	s.conn, s.header, s.done = c, h, make(chan struct{})

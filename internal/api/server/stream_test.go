@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,36 @@ func TestSecondStreamUnderOneSerialIsRefused(t *testing.T) {
 	w.write(remote.AppendRaw(nil, streamHeader(remote.Continue), []byte("x")))
 	if n, err := guestEnd.Read(make([]byte, 4)); n != 1 || err != nil {
 		t.Errorf("first stream is broken: %d, %v", n, err)
+	}
+}
+
+// volumes is a backend that has every volume.
+type volumes struct {
+	*servertest.Fake
+	ends chan net.Conn
+}
+
+func (v volumes) OpenVolume(context.Context, string, string, uint64, uint64, bool) (io.ReadWriteCloser, error) {
+	a, b := net.Pipe()
+	v.ends <- b
+	return a, nil
+}
+
+func TestAVolumeIsClosedWhenThereIsNoStreamForIt(t *testing.T) {
+	t.Parallel()
+	for _, procedure := range []uint32{remote.ProcStorageVolUpload, remote.ProcStorageVolDownload} {
+		f := volumes{servertest.New(), make(chan net.Conn, 2)}
+		w := opened(t, servertest.Serve(t, server.Options{Backend: f}).Socket)
+		w.must(procedure, &remote.VolumeSpan{}, &xdr.Void{})
+		if err := w.call(procedure, &remote.VolumeSpan{}, &xdr.Void{}); err == nil || !strings.Contains(err.Error(), "has a stream already") {
+			t.Errorf("got %v", err)
+		}
+		first, second := <-f.ends, <-f.ends
+		_ = second.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err := second.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("procedure %d: the volume is still open: %v", procedure, err)
+		}
+		_ = first.Close()
 	}
 }
 
