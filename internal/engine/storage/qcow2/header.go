@@ -16,6 +16,7 @@ const (
 	lazyRefcounts = 1          // compatible feature
 	backingFormat = 0xe2792aca // header extension
 	maxBacking    = 1023       // bytes of the name of a backing file
+	maxFormat     = 15         // bytes of its format that QEMU reads
 )
 
 // Header is what an image says of itself.

@@ -93,9 +93,10 @@ func TestAPreallocatedImageHasAPlaceForEverything(t *testing.T) {
 func TestWhatIsTooMuchIsRefused(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]qcow2.Options{
-		"holds at most":          {Capacity: 1 << 60},
-		"the path of the image":  {Backing: strings.Repeat("x", 1024), BackingFormat: "raw"},
-		"hides the one below it": {Backing: "/x", BackingFormat: "raw", Preallocate: true},
+		"holds at most":           {Capacity: 1 << 60},
+		"the path of the image":   {Backing: strings.Repeat("x", 1024), BackingFormat: "raw"},
+		"the format of the image": {Backing: "/x", BackingFormat: strings.Repeat("x", 16)},
+		"hides the one below it":  {Backing: "/x", BackingFormat: "raw", Preallocate: true},
 	} {
 		f, err := os.Create(filepath.Join(t.TempDir(), "x"))
 		if err != nil {

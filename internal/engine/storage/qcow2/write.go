@@ -72,6 +72,8 @@ func Write(f File, o Options) error {
 		return fmt.Errorf("a qcow2 image holds at most %d bytes, not %d", uint64(maxCapacity), o.Capacity)
 	case len(o.Backing) > maxBacking:
 		return fmt.Errorf("the path of the image below has %d bytes; an image takes %d", len(o.Backing), maxBacking)
+	case len(o.BackingFormat) > maxFormat:
+		return fmt.Errorf("the format of the image below has %d bytes; an image takes %d", len(o.BackingFormat), maxFormat)
 	case o.Backing != "" && o.Preallocate:
 		return fmt.Errorf("an image that is preallocated hides the one below it")
 	}
