@@ -58,6 +58,10 @@ func (e *Engine) ResumeDomain(ctx context.Context, uuid spec.UUID) error {
 		if err := d.awake(); err != nil {
 			return err
 		}
+		if s := run.saving; s != nil && !s.Done { // a save was cut short, and the guest could not go on
+			s.Resume = true
+			return monitorError(d, "resume", e.goOnAfterSave(ctx, d, run))
+		}
 		if err := run.command(func() error { return run.mon.Execute(ctx, "cont", nil, nil) }); err != nil {
 			return monitorError(d, "resume", err)
 		}
@@ -74,6 +78,15 @@ func (e *Engine) remember(d *domain, run *running) error {
 		return virterr.New(virterr.SystemError, "cannot write down the state of domain '%s': %w", d.label, err)
 	}
 	return nil
+}
+
+// settingBack is for what sets back what failed, whatever ended ctx. A QEMU that does not answer keeps the domain's slot
+// only so long, and from who destroys the guest hardly at all.
+func settingBack(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	if destroyed := new(job.Preempted); errors.As(context.Cause(ctx), &destroyed) {
+		within = time.Second
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), within)
 }
 
 // ResetDomain implements server.DomainJobs.

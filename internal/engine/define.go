@@ -218,6 +218,9 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint3
 	if err := managedAtUndefine(d, flags); err != nil {
 		return err
 	}
+	if err := tpmFlags(d, flags); err != nil {
+		return err
+	}
 	nvram, err := e.nvramAtUndefine(d, flags)
 	if err != nil {
 		return err

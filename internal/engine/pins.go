@@ -69,7 +69,9 @@ func (e *Engine) retuneLive(ctx context.Context, d *domain, change func(*spec.Do
 		return nil
 	}
 	run.has.Store(before)
-	if back := e.tune(context.WithoutCancel(ctx), run, after.doc, before.doc); back != nil {
+	ctx, cancel := settingBack(ctx, answerWithin)
+	defer cancel()
+	if back := e.tune(ctx, run, after.doc, before.doc); back != nil {
 		e.problem.add(e.log, "domain '"+d.label+"' is not as its document says: "+back.Error())
 	}
 	if back := e.saveRecord(run); back != nil {

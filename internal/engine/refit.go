@@ -108,13 +108,15 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		err = r.publish(ctx)
 	case errors.Is(err, errPending): // it is written down as it was
 	default:
+		back, cancel := settingBack(ctx, answerWithin)
+		defer cancel()
 		if !slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Command == "device_add" }) { // all of it is set back
 			half = now
 			for _, s := range plug.Settings(r.to.Startup, r.from.Startup) {
-				_ = e.step(context.WithoutCancel(ctx), run, s, nil)
+				_ = e.step(back, run, s, nil)
 			}
 		}
-		if serr := e.settle(context.WithoutCancel(ctx), d, run, half); serr != nil {
+		if serr := e.settle(back, d, run, half); serr != nil {
 			e.log.Error("what a failed change of a guest's devices left is not cleared away", "domain", d.label, "error", serr)
 		}
 	}

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
-	"taproom/internal/engine/job"
 	"taproom/internal/guest"
 	"taproom/internal/guest/saveimage"
 	"taproom/internal/spec"
@@ -137,9 +135,14 @@ func (s *savingJob) do(ctx context.Context) error {
 	if err := s.write(ctx); err != nil {
 		return besides(s.cannot(err), e.goOnAfterSave(ctx, d, run))
 	}
+	return s.publish(ctx)
+}
+
+// publish gives a state that is whole its name, and ends the guest that it is of.
+func (s *savingJob) publish(ctx context.Context) error {
+	e, d, run := s.e, s.d, s.run
 	if err := publishImage(e.k, *run.saving); err != nil {
-		run.saving.Done = false
-		return errors.Join(s.cannot(fileError(s.request.Path, err)), e.goOnAfterSave(ctx, d, run))
+		return besides(s.cannot(fileError(s.request.Path, err)), e.unsave(ctx, d, run))
 	}
 	if s.request.Path == e.paths.Save(d.uuid.String()) {
 		d.update(func(v *view) { v.ref.ManagedSave = true })
@@ -236,14 +239,21 @@ func (t *transfer) failedBefore(err error) error {
 	return t.err
 }
 
+// unsave is goOnAfterSave where the state is whole and cannot get its name. The record says first that there is none: a
+// daemon that believed in one would end the guest.
+func (e *Engine) unsave(ctx context.Context, d *domain, run *running) error {
+	run.saving.Done = false
+	if err := e.saveRecord(run); err != nil {
+		run.saving.Done = true
+		return fmt.Errorf("domain '%s' stands still, and its state is in %s: %w", d.label, run.saving.Temp, err)
+	}
+	return e.goOnAfterSave(ctx, d, run)
+}
+
 // goOnAfterSave has a guest go on whose state was not saved to the end: nothing is left of the file, and the guest runs if
 // it did. A guest that is being destroyed is not waited for. The caller holds the domain's slot.
 func (e *Engine) goOnAfterSave(ctx context.Context, d *domain, run *running) error {
-	within := cancelWithin
-	if destroyed := new(job.Preempted); errors.As(context.Cause(ctx), &destroyed) {
-		within = time.Second
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	ctx, cancel := settingBack(ctx, cancelWithin)
 	defer cancel()
 	s := *run.saving
 	err := run.cancelState(ctx)

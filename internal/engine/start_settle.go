@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"taproom/internal/api/virterr"
@@ -20,15 +21,18 @@ func (s *starting) settle(ctx context.Context) error {
 	}
 	s.running.rec().Phase, s.running.did = phaseRunning, s.reached()
 	err := s.e.saveRecord(s.running)
-	if err == nil && s.running.rec().Image != "" {
+	if err != nil && s.paused {
+		return err
+	}
+	// From here on its state is not what the image says.
+	if s.running.rec().Image != "" {
 		s.e.forgetImage(s.d, s.running)
-		err = s.e.saveRecord(s.running)
+		err = errors.Join(err, s.e.saveRecord(s.running))
 	}
-	if err != nil && !s.paused { // the guest runs: a daemon that finds the older record adopts it all the same
+	if err != nil { // the guest is there: a daemon that finds the older record adopts it all the same
 		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
-		return nil
 	}
-	return err
+	return nil
 }
 
 // instruct tells QEMU what its command line could not, and to go.

@@ -162,13 +162,18 @@ func (e *Engine) giveAll(dir string, uid, gid uint32) error {
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
-// dropTPM moves the state of a TPM out of the way before its domain is undefined, where it is not to be kept: a domain's
-// own wish is persistent_state, and flags overrule it. settleTPM does the rest.
-func (e *Engine) dropTPM(d *domain, flags uint32) error {
+// tpmFlags refuses two wishes at once.
+func tpmFlags(d *domain, flags uint32) error {
 	const both = server.UndefineTPM | server.UndefineKeepTPM
 	if flags&both == both {
 		return virterr.New(virterr.InvalidArg, "cannot both keep and delete the TPM's state of domain '%s'", d.label)
 	}
+	return nil
+}
+
+// dropTPM moves the state of a TPM out of the way before its domain is undefined, where it is not to be kept: a domain's
+// own wish is persistent_state, and flags overrule it. settleTPM does the rest.
+func (e *Engine) dropTPM(d *domain, flags uint32) error {
 	doc, err := e.definitionOf(d)
 	if err != nil || d.view().run != nil || flags&server.UndefineKeepTPM != 0 {
 		return nil //nolint:nilerr // a definition that cannot be read can still be removed
