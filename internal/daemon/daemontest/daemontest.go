@@ -5,10 +5,10 @@
 package daemontest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -140,7 +140,7 @@ type Daemon struct {
 	user *User // nil is root
 
 	cmd  *exec.Cmd
-	said *lockedBuffer
+	said *transcript
 	done chan struct{} // closed when the process has ended
 	err  error         // how it ended
 }
@@ -190,7 +190,12 @@ func Prepare(t testing.TB) *Daemon {
 		t.Fatal(err)
 	}
 	d := &Daemon{T: t, NS: ns, Root: root}
-	t.Cleanup(func() { d.cleanUp() })
+	t.Cleanup(func() {
+		d.cleanUp()
+		if d.said != nil {
+			_ = d.said.f.Close()
+		}
+	})
 	return d
 }
 
@@ -226,10 +231,18 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	if err := ready.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		return nil, errors.Join(err, ready.Close())
 	}
-	d.said, d.done = &lockedBuffer{}, make(chan struct{})
+	said, err := newTranscript()
+	if err != nil {
+		return nil, errors.Join(err, ready.Close())
+	}
+	if d.said != nil {
+		_ = d.said.f.Close()
+	}
+	d.said = said
+	d.done = make(chan struct{})
 	d.cmd = exec.Command("/proc/self/exe")
 	d.cmd.Env = append(os.Environ(), envRoot+"="+d.Root, "NOTIFY_SOCKET="+notify)
-	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said
+	d.cmd.Stdout, d.cmd.Stderr = d.said.f, d.said.f
 	for _, f := range o {
 		f(d.cmd)
 	}
@@ -369,22 +382,27 @@ func (d *Daemon) end(sig unix.Signal) error {
 	return nil
 }
 
-// lockedBuffer is a buffer that a process writes to while a test reads.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+// transcript is what a process writes. It is memory that both share, so what the process wrote can be read at once.
+type transcript struct{ f *os.File }
 
-// Write implements io.Writer.
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+func newTranscript() (*transcript, error) {
+	fd, err := unix.MemfdCreate("said", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	return &transcript{os.NewFile(uintptr(fd), "said")}, nil
 }
 
 // String returns what was written so far.
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.TrimSpace(l.b.String())
+func (s *transcript) String() string {
+	info, err := s.f.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	b := make([]byte, info.Size())
+	n, err := s.f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(b[:n]))
 }
