@@ -50,7 +50,7 @@ clients: setup-test build ## the distribution's clients alone
 # Not in build/: guests' users must reach their QEMU, and a clone may lie where they cannot.
 NEW := /var/cache/taproom/backports
 clients-new: setup-test build ## the same with virsh and QEMU of the distribution's backports, unpacked beside
-	tools/backports.sh $(NEW) qemu-system-x86 qemu-utils qemu-system-modules-opengl qemu-system-modules-spice libvirt-clients libvirt0
+	tools/backports.sh $(NEW) qemu-system-x86 qemu-utils qemu-system-modules-opengl qemu-system-modules-spice qemu-block-extra libvirt-clients libvirt0
 	TAPROOM_BIN=$(CURDIR)/bin TAPROOM_VIRSH=$(NEW)/usr/bin/virsh TAPROOM_QEMU10=$(NEW) \
 	  go test -count=1 -timeout 30m ./internal/daemon/clienttest ./internal/qemu/... ./internal/api/server
 

@@ -194,8 +194,7 @@ $ desc guest --title
 No title for domain: guest
 [exit 0]
 $ metadata guest http://example.org/app
-error: metadata not found: Requested metadata element is not present
-[exit 1]
+[exit 0]
 $ undefine guest
 Domain 'guest' has been undefined
 [exit 0]

@@ -21,8 +21,7 @@ $ desc guest --title
 Test
 [exit 0]
 $ metadata guest http://example.org/app
-error: metadata not found: Requested metadata element is not present
-[exit 1]
+[exit 0]
 $ metadata guest http://example.org/app --key app --set <settings><colour>green</colour></settings> --config
 Metadata modified
 [exit 0]
@@ -113,8 +112,7 @@ $ metadata guest http://example.org/app --remove --config
 Metadata removed
 [exit 0]
 $ metadata guest http://example.org/app
-error: metadata not found: Requested metadata element is not present
-[exit 1]
+[exit 0]
 $ dumpxml guest --xpath //metadata
 [exit 0]
 -- guest.xml --

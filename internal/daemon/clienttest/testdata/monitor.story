@@ -9,16 +9,16 @@ $ start guest
 Domain 'guest' started
 [exit 0]
 $ qemu-monitor-command guest {"execute":"query-status"}
-{"return":{"status":"running","singlestep":false,"running":true}}
+{"return":{"status":"running","running":true}}
 [exit 0]
 $ qemu-monitor-command guest {"execute":"query-status","id":"mine"}
-{"id":"mine","return":{"status":"running","singlestep":false,"running":true}}
+{"id":"mine","return":{"status":"running","running":true}}
 [exit 0]
 $ qemu-monitor-command guest {"execute":"no-such-thing"}
 {"error":{"class":"CommandNotFound","desc":"The command no-such-thing has not been found"}}
 [exit 0]
 $ qemu-monitor-command guest query-status
-{"return":{"status":"running","singlestep":false,"running":true}}
+{"return":{"status":"running","running":true}}
 [exit 0]
 $ qemu-monitor-command guest --hmp info status
 VM status: running
