@@ -68,21 +68,27 @@ func (s *terminal) types(text string) {
 	}
 }
 
-// shows waits until a text is on the screen below what was waited for before.
-func (s *terminal) shows(text string) {
+// shows waits until one of the texts, the first of them first, is on the screen below what was waited for before.
+func (s *terminal) shows(texts ...string) (shown string) {
 	s.t.Helper()
 	_ = s.master.SetReadDeadline(time.Now().Add(patience))
-	for buf := make([]byte, 4096); ; {
-		if i := bytes.Index(s.screen, []byte(text)); i >= 0 {
-			s.screen = s.screen[i+len(text):]
-			return
+	found := func() bool {
+		for _, text := range texts {
+			if i := bytes.Index(s.screen, []byte(text)); i >= 0 {
+				s.screen, shown = s.screen[i+len(text):], text
+				return true
+			}
 		}
+		return false
+	}
+	for buf := make([]byte, 4096); !found(); {
 		n, err := s.master.Read(buf)
 		s.screen = append(s.screen, buf[:n]...)
-		if err != nil && !bytes.Contains(s.screen, []byte(text)) {
-			s.t.Fatalf("the terminal does not show %q (%v) but:\n%s", text, err, s.screen)
+		if err != nil && n == 0 {
+			s.t.Fatalf("the terminal does not show %q (%v) but:\n%s", texts, err, s.screen)
 		}
 	}
+	return shown
 }
 
 // prompt presses Enter until the guest answers: virsh drops what is typed before its terminal is as it wants it.
