@@ -37,6 +37,7 @@ type Client struct {
 	events   chan Event
 	writing  chan struct{} // holds one token: whoever has it writes
 	done     chan struct{} // closed by the reader when the connection is over
+	entered  bool          // command mode; the reader's alone
 
 	mu      sync.Mutex
 	pending map[uint64]*call
@@ -196,8 +197,12 @@ func (c *Client) dispatch(line []byte) error {
 			return ErrEventOverflow
 		}
 	case kindReturn, kindError:
+		c.entered = c.entered || m.hasID && m.id == c.base+1
 		return c.deliver(m, line)
 	default:
+		if !c.entered {
+			return nil // a QEMU that is connected to while it sets its monitor up may greet twice (monitor_qmp_event)
+		}
 		return fmt.Errorf("%w: a second greeting", ErrMalformed)
 	}
 }

@@ -205,6 +205,20 @@ func TestPeerThatStopsReadingIsDroppedWhenTheCallerGivesUp(t *testing.T) {
 	}
 }
 
+func TestAQEMUMayGreetTwiceBeforeItTakesCommands(t *testing.T) {
+	t.Parallel()
+	path := serve(t, func(p *peer) {
+		fmt.Fprint(p.conn, hello)
+		p.greet()
+		p.drain()
+	})
+	c, err := Dial(t.Context(), host.New(host.Options{}), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
+
 func TestWhatIsNotQMPEndsTheConnectionForEveryWaiter(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
