@@ -225,16 +225,22 @@ func (s *Pools) DestroyPool(_ context.Context, uuid spec.UUID) error {
 	return nil
 }
 
+// stopped finds a pool that has to be inactive.
+func (s *Pools) stopped(uuid spec.UUID) (pool, error) {
+	p, err := s.byUUID(uuid)
+	if err == nil && p.live != nil {
+		err = invalid("storage pool '%s' is still active", p.Name)
+	}
+	return p, err
+}
+
 // DeletePool implements server.Storage.
 func (s *Pools) DeletePool(_ context.Context, uuid spec.UUID) error {
 	s.change.Lock()
 	defer s.change.Unlock()
-	p, err := s.byUUID(uuid)
-	switch {
-	case err != nil:
+	p, err := s.stopped(uuid)
+	if err != nil {
 		return err
-	case p.live != nil:
-		return invalid("storage pool '%s' is still active", p.Name)
 	}
 	if err := s.k.Remove(p.folder()); err != nil { // of a folder with something in it as well
 		return system("failed to remove pool '%s': %w", p.Name, err)
@@ -247,12 +253,9 @@ func (s *Pools) DeletePool(_ context.Context, uuid spec.UUID) error {
 func (s *Pools) UndefinePool(_ context.Context, uuid spec.UUID) error {
 	s.change.Lock()
 	defer s.change.Unlock()
-	p, err := s.byUUID(uuid)
-	switch {
-	case err != nil:
+	p, err := s.stopped(uuid)
+	if err != nil {
 		return err
-	case p.live != nil:
-		return invalid("storage pool '%s' is still active", p.Name)
 	}
 	if err := s.defs.Delete(uuid.String()); err != nil {
 		return system("cannot remove the definition of storage pool '%s': %w", p.Name, err)
