@@ -66,33 +66,12 @@ func (e *Engine) SetMemoryStatsPeriod(ctx context.Context, uuid spec.UUID, secon
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
-	live, config, err := d.affects(flags)
-	if err != nil {
-		return err
-	}
-	var running, defined *spec.Domain
-	if live {
-		running = d.view().run.doc().Clone()
-		err = setPeriod(running, seconds)
-	}
-	if err == nil && config {
-		if defined, err = e.definitionOf(d); err == nil {
-			err = setPeriod(defined, seconds)
-		}
-	}
-	if err == nil && live {
-		run := d.view().run
+	return e.restate(d, flags, func(doc *spec.Domain) error { return setPeriod(doc, seconds) }, func(run *running, doc *spec.Domain) error {
 		args := map[string]any{
-			"path": "/machine/peripheral/" + running.Devices.MemBalloon.Alias.Name, "property": "guest-stats-polling-interval", "value": seconds,
+			"path": "/machine/peripheral/" + doc.Devices.MemBalloon.Alias.Name, "property": "guest-stats-polling-interval", "value": seconds,
 		}
-		if err = monitorError(d, "set the period of memory statistics of", run.mon.Execute(ctx, "qom-set", args, nil)); err == nil {
-			err = e.redocument(d, run, running)
-		}
-	}
-	if err == nil && config {
-		err = e.rewrite(d, defined)
-	}
-	return err
+		return monitorError(d, "set the period of memory statistics of", run.mon.Execute(ctx, "qom-set", args, nil))
+	})
 }
 
 // setPeriod changes a document. Only a virtio balloon is asked for anything.

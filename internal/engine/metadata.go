@@ -75,29 +75,38 @@ func (e *Engine) SetDomainMetadata(ctx context.Context, uuid spec.UUID, m server
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
+	err = e.restate(d, flags, func(doc *spec.Domain) error { return describe(doc, m) }, func(*running, *spec.Domain) error { return nil })
+	if err == nil {
+		e.publish(server.DomainMetadataChange{Domain: d.view().ref, Type: m.Type, URI: m.URI})
+	}
+	return err
+}
+
+// restate changes what is said of a domain, of what runs, of the definition or of both. Each is changed before either is
+// written, so that what cannot be changed is changed in neither; tell has what runs follow. The caller holds the slot.
+func (e *Engine) restate(d *domain, flags uint32, change func(*spec.Domain) error, tell func(*running, *spec.Domain) error) error {
 	live, config, err := d.affects(flags)
 	if err != nil {
 		return err
 	}
-	// Both are changed before either is written, so that what cannot be changed is changed in neither.
+	run := d.view().run
 	var running, defined *spec.Domain
 	if live {
-		running = d.view().run.doc().Clone()
-		err = describe(running, m)
+		running = run.doc().Clone()
+		err = change(running)
 	}
 	if err == nil && config {
 		if defined, err = e.definitionOf(d); err == nil {
-			err = describe(defined, m)
+			err = change(defined)
 		}
 	}
 	if err == nil && live {
-		err = e.redocument(d, d.view().run, running)
+		if err = tell(run, running); err == nil {
+			err = e.redocument(d, run, running)
+		}
 	}
 	if err == nil && config {
 		err = e.rewrite(d, defined)
-	}
-	if err == nil {
-		e.publish(server.DomainMetadataChange{Domain: d.view().ref, Type: m.Type, URI: m.URI})
 	}
 	return err
 }
