@@ -31,6 +31,8 @@ func (w *world) verify(c *client.Client) error {
 		return broken(err)
 	}
 	deadline := time.After(10 * time.Second)
+	again := time.NewTicker(100 * time.Millisecond) // not all that settles is told: a record that was being written is one
+	defer again.Stop()
 	for {
 		seen, wrong, err := w.look(ctx, c)
 		if err != nil {
@@ -47,6 +49,7 @@ func (w *world) verify(c *client.Client) error {
 			if !ok {
 				return errBroken
 			}
+		case <-again.C:
 		case <-deadline:
 			return fmt.Errorf("it does not hold that all is as it should be:\n  %s\nthe daemon said:\n%s", strings.Join(wrong, "\n  "), w.Said())
 		}
