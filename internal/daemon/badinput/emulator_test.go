@@ -140,7 +140,7 @@ func TestAnEmulatorThatHangsCanBeDestroyed(t *testing.T) {
 		select {
 		case err := <-failed:
 			w.answer(t, err, virterr.OperationAborted, "operation aborted: start of domain 'broken' was cut short to destroy domain 'broken'")
-			if took := time.Since(begin); took > 10*time.Second {
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			must(t, w.c.UndefineDomain(t.Context(), d, 0))

@@ -127,7 +127,7 @@ func TestEventsWithoutEndDisturbNobodyElse(t *testing.T) {
 		if _, err := w.c.DomainInfo(t.Context(), remote.Domain{Name: "well", UUID: w.uuid("well")}); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begin); took > 5*time.Second {
+		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("a call took %v", took)
 		}
 	}

