@@ -20,8 +20,12 @@ type Link struct {
 	Group  uint32
 	Alias  string
 	Master int // index of the bridge it is a port of; 0 is none
+	Lower  int // index of the link it lies on; a veth's is its other end, perhaps in another namespace
 	Up     bool
-	Bridge Bridge // when Kind is "bridge"
+	// AllMulticast says that it takes every multicast frame, since somebody asked it to.
+	AllMulticast bool
+	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
+	Bridge       Bridge      // when Kind is "bridge"
 }
 
 // Bridge is what only a bridge has.
@@ -99,7 +103,7 @@ func parseLink(m []byte) (Link, error) {
 		return Link{}, errors.New("the kernel sent a link message that is too short")
 	}
 	h := nl.DeserializeIfInfomsg(m)
-	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0}
+	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0, AllMulticast: h.Flags&unix.IFF_ALLMULTI != 0}
 	err := attrs(m[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) error {
 		switch kind {
 		case unix.IFLA_IFNAME:
@@ -114,6 +118,8 @@ func parseLink(m []byte) (Link, error) {
 			l.Alias = unix.ByteSliceToString(value)
 		case unix.IFLA_MASTER:
 			l.Master = int(uint32Value(value))
+		case unix.IFLA_LINK:
+			l.Lower = int(uint32Value(value))
 		case unix.IFLA_LINKINFO:
 			return parseLinkInfo(&l, value)
 		}
@@ -132,6 +138,8 @@ func parseLinkInfo(l *Link, b []byte) error {
 			l.Kind = unix.ByteSliceToString(value)
 		case kind == unix.IFLA_INFO_DATA && l.Kind == "bridge": // the kernel puts the kind first
 			return parseBridge(&l.Bridge, value)
+		case kind == unix.IFLA_INFO_DATA && (l.Kind == "macvlan" || l.Kind == "macvtap"):
+			return parseMacvlan(&l.Mode, value)
 		}
 		return nil
 	})
@@ -157,11 +165,12 @@ func (k *Kernel) change(step string, index int, h *nl.IfInfomsg, extra ...nl.Net
 // LinkSettings are several changes of one link, made by one message: the kernel applies master, group, MAC, MTU and up
 // under one lock. Zero fields stay as they are.
 type LinkSettings struct {
-	MAC    string
-	MTU    int
-	Group  uint32
-	Master int
-	Up     bool
+	MAC          string
+	MTU          int
+	Group        uint32
+	Master       int
+	AllMulticast bool
+	Up           bool
 }
 
 // SetLink changes several things of a link at once.
@@ -185,8 +194,12 @@ func (k *Kernel) SetLink(index int, s LinkSettings) error {
 		extra = append(extra, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(s.Master))))
 	}
 	if s.Up {
-		h.Flags, h.Change = unix.IFF_UP, unix.IFF_UP
+		h.Flags |= unix.IFF_UP
 	}
+	if s.AllMulticast {
+		h.Flags |= unix.IFF_ALLMULTI
+	}
+	h.Change = h.Flags
 	return k.change("link set", index, h, extra...)
 }
 

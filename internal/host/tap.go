@@ -16,7 +16,7 @@ type TapSpec struct {
 }
 
 // Tap is a tap device that was made. It is down and lives as long as a descriptor of it is open, in this process or in
-// the one it was handed to. Close drops ours.
+// the one it was handed to. Close drops ours. Of a macvtap these are the queues alone, and the link stays.
 type Tap struct {
 	Name  string
 	Index int

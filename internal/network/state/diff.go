@@ -27,7 +27,7 @@ func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 		early, del = del, nil
 	}
 	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.linkRemovals, d.bridges(), d.sysctls(),
-		d.change(add, del), d.ports(), d.services()), nil
+		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.services()), nil
 }
 
 type differ struct {
@@ -58,6 +58,11 @@ func (d *differ) check() error {
 			return &ForeignError{Name: name, Why: "is a bridge of ours and cannot be a tap"}
 		}
 	}
+	for _, name := range sortedKeys(d.want.Macvlans) {
+		if err := d.checkName(name, d.want.Macvlans[name].Owner, d.old.Macvlans[name].Owner); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -85,6 +90,7 @@ func (d *differ) removals() {
 			ports = append(ports, d.remove(name, have.Owner))
 		}
 	}
+	ports = append(ports, d.macvlanRemovals()...)
 	if len(ports) > 0 {
 		d.linkRemovals = append(d.linkRemovals, DeletePorts{Ports: ports})
 	}

@@ -29,6 +29,8 @@ const testGroup = 0x7461
 type stateJSON struct {
 	Bridges  map[string]Bridge
 	Ports    map[string]Port
+	Macvlans map[string]Macvlan
+	Lowers   map[string]Lower
 	Sysctls  map[string]string
 	Elements []string
 	Services map[string]Service
@@ -48,7 +50,7 @@ func readState(t *testing.T, b []byte) Observed {
 	if err := d.Decode(&j); err != nil {
 		t.Fatal(err)
 	}
-	s := State{Bridges: j.Bridges, Ports: j.Ports, Sysctls: j.Sysctls, Elements: map[Element]bool{}, Services: j.Services}
+	s := State{Bridges: j.Bridges, Ports: j.Ports, Macvlans: j.Macvlans, Lowers: j.Lowers, Sysctls: j.Sysctls, Elements: map[Element]bool{}, Services: j.Services}
 	for _, e := range j.Elements {
 		set, key, _ := strings.Cut(e, " ")
 		s.Elements[Element{set, key}] = true

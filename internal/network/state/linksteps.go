@@ -159,6 +159,9 @@ func (s SetLink) String() string {
 	if s.Master.Name != "" {
 		words = append(words, "master", s.Master.Name)
 	}
+	if s.Settings.AllMulticast {
+		words = append(words, "allmulticast", "on")
+	}
 	if s.Settings.Up {
 		words = append(words, "up")
 	}

@@ -17,11 +17,13 @@ type Scope struct {
 	All      bool
 	Bridges  []string
 	Ports    []string
+	Macvlans []string
+	Lowers   []string // looked at only where they are named
 	Sysctls  []string
 	Elements []Element
 	Networks []string // whose services are looked at, by UUID
 	// Pattern tells names that only our allocators make: a link with our group, such a name and no alias is ours and
-	// half-made. Names in Bridges and Ports count as such.
+	// half-made. Names in Bridges, Ports and Macvlans count as such.
 	Pattern func(name string) bool
 }
 
@@ -40,8 +42,8 @@ type Observed struct {
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
 func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
-		Bridges: map[string]Bridge{},
-		Ports:   map[string]Port{}, Sysctls: map[string]string{}, Elements: map[Element]bool{}, Services: map[string]Service{},
+		Bridges: map[string]Bridge{}, Ports: map[string]Port{}, Macvlans: map[string]Macvlan{}, Lowers: map[string]Lower{},
+		Sysctls: map[string]string{}, Elements: map[Element]bool{}, Services: map[string]Service{},
 	}}
 	look := o.named
 	if s.All {
@@ -49,6 +51,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	}
 	for _, step := range []func() error{
 		func() error { return look(e, s) },
+		func() error { return o.lowers(e, s) },
 		func() error { return o.sysctls(e, s) },
 		func() error { return o.firewall(ctx, e, s) },
 		func() error { return o.services(ctx, e, s) },
@@ -78,13 +81,14 @@ func (o *Observed) dump(e *Env, s Scope) error {
 	}
 	for _, l := range links {
 		kind := o.classify(e, s, l)
-		if err := o.add(e, kind, l, names[l.Master]); err != nil {
+		if err := o.add(e, kind, l, names); err != nil {
 			return err
 		}
 		if b, ok := o.Bridges[l.Name]; ok {
 			b.split(addresses[l.Index])
 			o.Bridges[l.Name] = b
 		}
+		o.hostAddresses(l.Name, addresses[l.Index])
 	}
 	return nil
 }
@@ -92,7 +96,7 @@ func (o *Observed) dump(e *Env, s Scope) error {
 // named looks at the links the scope names and no others.
 func (o *Observed) named(e *Env, s Scope) error {
 	names := map[int]string{}
-	for _, name := range slices.Concat(s.Bridges, s.Ports) {
+	for _, name := range slices.Concat(s.Bridges, s.Ports, s.Macvlans) {
 		l, err := e.Kernel.LinkByName(name)
 		if errors.Is(err, host.ErrNoLink) {
 			continue
@@ -102,14 +106,14 @@ func (o *Observed) named(e *Env, s Scope) error {
 		}
 		names[l.Index] = l.Name
 		kind := o.classify(e, s, l)
-		if l.Master != 0 && names[l.Master] == "" && kind == port {
-			m, err := e.Kernel.LinkByIndex(l.Master)
+		if other := named(kind, l); other != 0 && names[other] == "" {
+			m, err := e.Kernel.LinkByIndex(other)
 			if err != nil && !errors.Is(err, host.ErrNoLink) {
 				return err
 			}
-			names[l.Master] = m.Name
+			names[other] = m.Name
 		}
-		if err := o.add(e, kind, l, names[l.Master]); err != nil {
+		if err := o.add(e, kind, l, names); err != nil {
 			return err
 		}
 		if b, ok := o.Bridges[l.Name]; ok {
@@ -117,8 +121,22 @@ func (o *Observed) named(e *Env, s Scope) error {
 				return err
 			}
 		}
+		if err := o.macvlanAddresses(e, l.Name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// named is the index of the link that is observed by its name together with l.
+func named(k kind, l host.Link) int {
+	switch k {
+	case port:
+		return l.Master
+	case macvlan:
+		return l.Lower
+	}
+	return 0
 }
 
 func (o *Observed) addresses(e *Env, name string, b Bridge, index int) error {
@@ -157,23 +175,27 @@ const (
 	unrelated kind = iota
 	bridge
 	port
+	macvlan
 )
 
 // classify says what a link is. One that has a name of the scope and is not ours is noted.
 func (o *Observed) classify(e *Env, s Scope, l host.Link) kind {
-	asBridge, asPort := slices.Contains(s.Bridges, l.Name), slices.Contains(s.Ports, l.Name)
+	asBridge, asPort, asMacvlan := slices.Contains(s.Bridges, l.Name), slices.Contains(s.Ports, l.Name), slices.Contains(s.Macvlans, l.Name)
+	named := asBridge || asPort || asMacvlan
 	owner, labelled := strings.CutPrefix(l.Alias, aliasPrefix)
 	labelled = labelled && owner != ""
-	halfMade := l.Alias == "" && (asBridge || asPort || s.Pattern != nil && s.Pattern(l.Name))
+	halfMade := l.Alias == "" && (named || s.Pattern != nil && s.Pattern(l.Name))
 	if l.Group == e.Group && (labelled || halfMade) {
 		switch {
-		case l.Kind == "bridge" && !asPort:
+		case l.Kind == "bridge" && (asBridge || !named):
 			return bridge
-		case l.Kind == "tun" && !asBridge:
+		case l.Kind == "tun" && (asPort || !named):
 			return port
+		case (l.Kind == "macvtap" || l.Kind == "macvlan") && (asMacvlan || !named):
+			return macvlan
 		}
 	}
-	if asBridge || asPort {
+	if named {
 		o.Foreign[l.Name] = describe(l)
 	}
 	return unrelated
@@ -191,7 +213,7 @@ func describe(l host.Link) string {
 	return s
 }
 
-func (o *Observed) add(e *Env, k kind, l host.Link, master string) error {
+func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error {
 	if k == unrelated {
 		return nil
 	}
@@ -211,7 +233,13 @@ func (o *Observed) add(e *Env, k kind, l host.Link, master string) error {
 		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up}
 		return nil
 	}
-	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up}
+	if k == macvlan {
+		o.Macvlans[l.Name] = Macvlan{
+			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Up: l.Up,
+		}
+		return nil
+	}
+	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up}
 	return nil
 }
 

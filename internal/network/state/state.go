@@ -10,6 +10,8 @@ import (
 type State struct {
 	Bridges  map[string]Bridge  // by name
 	Ports    map[string]Port    // by name
+	Macvlans map[string]Macvlan // by name
+	Lowers   map[string]Lower   // by name; links that macvlans lie on and that are not ours
 	Sysctls  map[string]string  // by path below /proc/sys; only those that should have a value
 	Elements map[Element]bool   // of the firewall's sets; the value is always true
 	Services map[string]Service // by the network's UUID
@@ -61,12 +63,16 @@ type Service struct {
 // Clone returns a copy that shares nothing.
 func (s State) Clone() State {
 	c := State{
-		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Sysctls: maps.Clone(s.Sysctls),
+		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Macvlans: maps.Clone(s.Macvlans), Lowers: maps.Clone(s.Lowers), Sysctls: maps.Clone(s.Sysctls),
 		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services),
 	}
 	for name, b := range c.Bridges {
 		b.Addresses, b.LinkLocal = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal)
 		c.Bridges[name] = b
+	}
+	for name, v := range c.Macvlans {
+		v.Addresses = slices.Clone(v.Addresses)
+		c.Macvlans[name] = v
 	}
 	return c
 }
@@ -76,6 +82,8 @@ func (s State) Merge(other State) State {
 	m, o := s.Clone(), other.Clone()
 	m.Bridges = merge(m.Bridges, o.Bridges)
 	m.Ports = merge(m.Ports, o.Ports)
+	m.Macvlans = merge(m.Macvlans, o.Macvlans)
+	m.Lowers = merge(m.Lowers, o.Lowers)
 	m.Sysctls = merge(m.Sysctls, o.Sysctls)
 	m.Elements = merge(m.Elements, o.Elements)
 	m.Services = merge(m.Services, o.Services)
@@ -98,6 +106,8 @@ func (s State) Scope(others ...State) Scope {
 	return Scope{
 		Bridges:  slices.Sorted(maps.Keys(s.Bridges)),
 		Ports:    slices.Sorted(maps.Keys(s.Ports)),
+		Macvlans: slices.Sorted(maps.Keys(s.Macvlans)),
+		Lowers:   slices.Sorted(maps.Keys(s.Lowers)),
 		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
 		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
 		Networks: slices.Sorted(maps.Keys(s.Services)),
