@@ -144,6 +144,7 @@ func plugError(d *domain, what string, err error) error {
 	var (
 		known    *virterr.Error
 		missing  *plug.MissingError
+		several  *plug.AmbiguousError
 		refused  *plug.RefusedError
 		constant *plug.FixedError
 		need     *guest.NeedError
@@ -155,6 +156,8 @@ func plugError(d *domain, what string, err error) error {
 		return virterr.New(virterr.SystemError, "cannot %s domain '%s': %w", what, d.label, err)
 	case errors.As(err, &missing):
 		return virterr.New(virterr.DeviceMissing, "cannot %s domain '%s': %w", what, d.label, err)
+	case errors.As(err, &several):
+		return virterr.New(virterr.OperationFailed, "cannot %s domain '%s': %w", what, d.label, err)
 	case errors.As(err, &refused), errors.As(err, &constant):
 		return virterr.New(virterr.OperationUnsupported, "cannot %s domain '%s': %w", what, d.label, err)
 	}

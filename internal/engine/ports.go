@@ -23,19 +23,12 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
-		var err error
 		if p.e.cfg.Session != nil && nic.Type != "user" && nic.Type != "ethernet" {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
 		}
-		switch nic.Type {
-		case "network":
-			one.Network = nic.Source.Network
-			one.Bridge, err = p.networkBridge(doc, one.Network)
-		case "bridge":
-			one.Bridge = nic.Source.Bridge
-			err = p.hostBridge(doc, nic)
-		default: // user: QEMU's own, no link; ethernet: somebody else's
+		linked, err := p.connect(doc, nic, &one)
+		if err == nil && !linked {
 			continue
 		}
 		if nic.MTU != nil {
@@ -51,6 +44,22 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 		ports = append(ports, one)
 	}
 	return ports, nil
+}
+
+// connect says where a NIC's port goes; linked is false for one that has none: user is QEMU's own, ethernet somebody else's.
+func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
+	to.Network, to.Bridge = "", ""
+	switch nic.Type {
+	case "network":
+		to.Network = nic.Source.Network
+		to.Bridge, err = p.networkBridge(doc, to.Network)
+	case "bridge":
+		to.Bridge = nic.Source.Bridge
+		err = p.hostBridge(doc, nic)
+	default:
+		return false, nil
+	}
+	return true, err
 }
 
 // networkBridge is the bridge of an active network, or says what to do.

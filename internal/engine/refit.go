@@ -95,11 +95,14 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	if slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Leaves != "" || s.Opens != "" }) {
 		half = now
 	}
-	if err := e.saveHardware(run, half); err != nil {
+	if err := e.saveHardware(run, r.moves.half(half)); err != nil {
 		e.releasePorts(r.added())
 		return virterr.New(virterr.SystemError, "cannot write down what domain '%s' consists of: %w%s", d.label, err, remedy(err))
 	}
 	err := r.open(ctx)
+	if err == nil {
+		err = r.moves.carryOut(ctx, e, run, next)
+	}
 	if err == nil {
 		err = r.carryOut(ctx)
 	}
@@ -114,6 +117,9 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			half = now
 			for _, s := range plug.Settings(r.to.Startup, r.from.Startup) {
 				_ = e.step(back, run, s, nil)
+			}
+			if merr := r.moves.carryOut(back, e, run, now); merr != nil {
+				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
 		if serr := e.settle(back, d, run, half); serr != nil {
@@ -131,6 +137,7 @@ type refitting struct {
 	now, next *hardware
 	from, to  *guest.Compiled
 	steps     []plug.Step
+	moves     moves
 	opening   starting // opens files as for a start
 }
 
@@ -143,6 +150,9 @@ func (r *refitting) plan(force bool) error {
 	}
 	r.next.pin(r.from.Pins)
 	if err := e.placeNICs(r.now, r.next); err != nil {
+		return err
+	}
+	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}
 	if r.to, err = e.compileHardware(r.d, r.next, r.now); err != nil {
@@ -240,6 +250,9 @@ func (r *refitting) publish(ctx context.Context) error {
 	}
 	if err := e.settled(ctx, r.d, r.run, exchange{r.now, r.next, r.from, r.to}); err != nil {
 		return err
+	}
+	if len(r.moves) > 0 { // a network that came back meanwhile has plugged in what it knew
+		e.replug(ctx, r.d, r.run)
 	}
 	for _, name := range now {
 		if !slices.Contains(old, name) {

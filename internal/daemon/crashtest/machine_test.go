@@ -45,10 +45,10 @@ func (w *world) links(seen map[string]sight) []string {
 	}
 	var have, want []string
 	for _, l := range links {
-		switch l.Kind {
-		case "bridge":
+		switch {
+		case l.Kind == "bridge" && l.Group != 0: // those of group 0 are somebody else's
 			have = append(have, l.Name+" "+l.Alias)
-		case "tun":
+		case l.Kind == "tun":
 			have = append(have, "tap "+l.Alias)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taproom/internal/api/client"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -29,6 +30,8 @@ func mediumOf(target, bus, path string) string {
 const (
 	aChannel = "<channel type='unix'><target type='virtio' name='org.example.more'/></channel>"
 	aNIC     = "<interface type='network'><mac address='52:54:00:97:01:01'/><source network='net1'/><model type='virtio'/></interface>"
+	movedNIC = "<interface type='bridge'><mac address='52:54:00:97:01:01'/><source bridge='br-there'/></interface>"
+	downNIC  = "<interface type='network'><mac address='52:54:00:97:01:01'/><source network='net1'/><link state='down'/></interface>"
 	anRNG    = "<rng model='virtio'><backend model='builtin'/></rng>"
 )
 
@@ -41,6 +44,7 @@ func TestADaemonKilledWhileItPlugsHasWhatQEMUHas(t *testing.T) {
 			net := newNetwork(1)
 			w := newWorld(t, net)
 			w.objects = append(w.objects, newDomain(1, net, w.disk(1, nil), "", buses))
+			w.bridge("br-there")
 			for n := range 3 {
 				w.disk(2+n, nil)
 			}
@@ -79,6 +83,20 @@ func TestADaemonKilledWhileItPlugsHasWhatQEMUHas(t *testing.T) {
 	})
 }
 
+// bridge is one that somebody else made.
+func (w *world) bridge(name string) {
+	w.t.Helper()
+	index, err := w.k.CreateBridge(host.BridgeSpec{Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := w.k.DeleteLink(index); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
 // fresh has the network and a guest that has just been started, as it is defined.
 func (w *world) fresh(c *client.Client) error {
 	net, guest := w.objects[0], w.objects[1]
@@ -110,10 +128,12 @@ func plugAll(w *world, c *client.Client) error {
 		func() step { return attach(guest, aChannel, affectLive|affectConfig) },
 		func() step { return update(guest, mediumOf("hdc", "ide", w.diskPath(3)), affectLive) },
 		func() step { return attach(guest, aNIC, affectLive) },
+		func() step { return update(guest, movedNIC, affectLive) },
 		func() step { return update(guest, mediumOf("hdc", "ide", w.diskPath(4)), affectLive) },
 		func() step { return refused(attach(guest, diskOn("scsi", "sdb", w.diskPath(9)), affectLive)) }, // no such image
 		func() step { return detach(guest, scsi, affectLive) },
 		func() step { return attach(guest, anRNG, affectLive) },
+		func() step { return update(guest, downNIC, affectLive) },
 		func() step { return detach(guest, aChannel, affectLive|affectConfig) },
 		func() step { return update(guest, mediumOf("hdc", "ide", ""), affectLive) },
 	} {

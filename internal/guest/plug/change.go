@@ -67,21 +67,6 @@ func changeDisk(k, by *spec.Disk, running bool) error {
 	return nil
 }
 
-// changeInterface changes the state of a NIC's link; of a definition, all there is of a NIC.
-func changeInterface(n, by *spec.Interface, running bool) error {
-	if !running {
-		*n = *by
-		return nil
-	}
-	rest := *by
-	rest.Link, rest.Target = nil, nil
-	if !(spec.AnyDevice{Kind: "interface", Value: n}).Says(spec.AnyDevice{Kind: "interface", Value: &rest}) {
-		return refused("of NIC %s only the state of the link can be changed while the guest runs; use --config", n.MAC.Address)
-	}
-	n.Link = by.Link
-	return nil
-}
-
 // display is the display of that type.
 func display(doc *spec.Domain, g *spec.Graphics) (spec.AnyDevice, error) {
 	for _, v := range doc.Devices.List() {

@@ -15,6 +15,14 @@ type MissingError struct{ What string }
 // Error implements error.
 func (e *MissingError) Error() string { return e.What }
 
+// AmbiguousError is a description that several devices of a document answer to.
+type AmbiguousError struct{ What string }
+
+// Error implements error.
+func (e *AmbiguousError) Error() string {
+	return e.What + "; add the address, or the alias, of the one that is meant"
+}
+
 func missing(format string, args ...any) error { return &MissingError{fmt.Sprintf(format, args...)} }
 
 // Only is the one device of a document that was given alone, without what belongs to a run.
@@ -52,7 +60,7 @@ func Find(doc *spec.Domain, want spec.AnyDevice, running bool) (spec.AnyDevice, 
 	case len(found) == 0:
 		return spec.AnyDevice{}, missing("no %s", what)
 	case len(found) > 1 && want.Kind == "interface":
-		return spec.AnyDevice{}, missing("%d NICs: no single %s; add its address", len(found), what)
+		return spec.AnyDevice{}, &AmbiguousError{What: "multiple " + strings.Replace(what, "device", "devices", 1)}
 	}
 	return found[0], nil
 }
@@ -66,7 +74,7 @@ func meaning(want spec.AnyDevice) (what string, is func(spec.AnyDevice) bool) {
 		only := spec.Interface{MAC: w.MAC, Address: w.Address}
 		what = "device matching"
 		if w.MAC != nil {
-			what += " MAC address " + w.MAC.Address
+			what += " MAC address " + w.MAC.Address + " found"
 		} else {
 			only.Source, only.Type = w.Source, w.Type
 			what += " the description of the interface"

@@ -128,14 +128,12 @@ func settings(from, to guest.Startup) []Step {
 	var out []Step
 	for _, id := range from.LinksDown {
 		if !slices.Contains(to.LinksDown, id) {
-			s := step("set_link", "name", id, "up", true)
-			s.Lenient = true // its NIC may be what was unplugged
-			out = append(out, s)
+			out = append(out, lenient(SetLink(id, true))) // its NIC may be what was unplugged
 		}
 	}
 	for _, id := range to.LinksDown {
 		if !slices.Contains(from.LinksDown, id) {
-			out = append(out, step("set_link", "name", id, "up", false))
+			out = append(out, SetLink(id, false))
 		}
 	}
 	out = append(out, throttles(from, to)...)
@@ -149,6 +147,9 @@ func settings(from, to guest.Startup) []Step {
 	}
 	return out
 }
+
+// SetLink tells a NIC that its link went down, or came up.
+func SetLink(nic string, up bool) Step { return step("set_link", "name", nic, "up", up) }
 
 // throttles are the bounds of disks that differ. A disk that has none any more is not bounded, unless it is gone.
 func throttles(from, to guest.Startup) []Step {

@@ -1,0 +1,98 @@
+package plug
+
+import (
+	"strings"
+
+	"taproom/internal/spec"
+)
+
+// changeInterface changes of a running guest's NIC what the guest need not be asked for: the state of the link, and the
+// network or bridge at its other end. Of a definition it changes all there is of a NIC.
+func changeInterface(n, by *spec.Interface, running bool) error {
+	if by.MAC == nil { // it was found by its name or its place
+		by.MAC = n.MAC
+	}
+	if !running {
+		*n = *by
+		return nil
+	}
+	if err := sameNIC(n, by); err != nil {
+		return err
+	}
+	n.Link = by.Link
+	if by.TrustRx != "" {
+		n.TrustRx = by.TrustRx
+	}
+	if by.Source != nil {
+		n.Type, n.Source = by.Type, by.Source
+	}
+	return nil
+}
+
+// sameNIC refuses what of a NIC is settled when it is plugged in, by name. What the new description leaves open stays.
+func sameNIC(n, by *spec.Interface) error {
+	says := func(a, b spec.Interface) bool {
+		return spec.AnyDevice{Kind: "interface", Value: &a}.Says(spec.AnyDevice{Kind: "interface", Value: &b})
+	}
+	if !strings.EqualFold(n.MAC.Address, by.MAC.Address) {
+		return fixedNIC("cannot change network interface mac address from %s to %s", n.MAC.Address, by.MAC.Address)
+	}
+	if by.Model != nil && n.Model != nil && by.Model.Type != "" && by.Model.Type != n.Model.Type {
+		return fixedNIC("cannot modify network device model from %s to %s", n.Model.Type, by.Model.Type)
+	}
+	if by.Type != n.Type && !(bridged(n) && bridged(by)) {
+		return fixedNIC("unable to change config on '%s' network type: it is a '%s' interface", by.Type, n.Type)
+	}
+	for _, part := range []struct {
+		what     string
+		have, by spec.Interface
+	}{
+		{"device driver attributes", spec.Interface{Driver: n.Driver, Backend: n.Backend}, spec.Interface{Driver: by.Driver, Backend: by.Backend}},
+		{"device tap name", spec.Interface{Target: n.Target}, spec.Interface{Target: target(n, by)}},
+		{"MTU", spec.Interface{MTU: n.MTU}, spec.Interface{MTU: by.MTU}},
+		{"device guest PCI address", spec.Interface{Address: n.Address}, spec.Interface{Address: by.Address}},
+		{"device boot index setting", spec.Interface{Boot: n.Boot}, spec.Interface{Boot: by.Boot}},
+		{"device virtual port", spec.Interface{VirtualPort: n.VirtualPort}, spec.Interface{VirtualPort: by.VirtualPort}},
+		{"device VLAN", spec.Interface{VLAN: n.VLAN}, spec.Interface{VLAN: by.VLAN}},
+	} {
+		if !says(part.have, part.by) {
+			return fixedNIC("cannot modify network " + part.what)
+		}
+	}
+	for what, differs := range map[string]bool{
+		"filter: network filters are":   !says(spec.Interface{FilterRef: n.FilterRef}, spec.Interface{FilterRef: by.FilterRef}),
+		"bandwidth: traffic limits are": !says(spec.Interface{Bandwidth: n.Bandwidth}, spec.Interface{Bandwidth: by.Bandwidth}),
+	} {
+		if differs {
+			return refused("cannot modify network device %s not changed while a guest runs yet", what)
+		}
+	}
+	rest := *by // what has no name above
+	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link = "", "", nil, nil, nil, nil
+	if bridged(n) {
+		rest.Source = nil
+	}
+	if !says(*n, rest) {
+		return fixedNIC("unable to change config on '%s' network type", n.Type)
+	}
+	return nil
+}
+
+// fixedNIC says as libvirt does what cannot be changed, and what can be done.
+func fixedNIC(format string, args ...any) error {
+	return refused(format+" while the guest runs; use --config, or detach the interface and attach it as it should be", args...)
+}
+
+// bridged reports whether the host's end of a NIC is a tap on a bridge, of a network or of somebody else.
+func bridged(n *spec.Interface) bool {
+	return (n.Type == "network" || n.Type == "bridge") && n.VirtualPort == nil && n.VLAN == nil
+}
+
+// target is the name on the host that the new description insists on. That of a tap which was named for the run is no
+// part of the document.
+func target(n, by *spec.Interface) *spec.InterfaceTarget {
+	if n.Target == nil {
+		return nil
+	}
+	return by.Target
+}
