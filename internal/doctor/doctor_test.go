@@ -280,6 +280,7 @@ func TestKVMAndDevicesAndLandlockSayWhy(t *testing.T) {
 		{func(e *doctor.Env) { e.Landlock = func() (int, error) { return 0, unix.EPERM } }, "landlock", doctor.Unknown, "not permitted"},
 		{func(*doctor.Env) {}, "vhost-net", doctor.Problem, "no device node"},
 		{func(e *doctor.Env) { e.Root = t.TempDir() }, "vhost-net", doctor.Warning, "does not exist"},
+		{func(*doctor.Env) {}, "vhost-vsock", doctor.Warning, "/dev/vhost-vsock does not exist"},
 		{func(e *doctor.Env) { e.LookPath = func(string) (string, error) { return "", exec.ErrNotFound } }, "openvswitch", doctor.OK, "not installed"},
 	} {
 		x := e

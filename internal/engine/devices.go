@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"taproom/internal/api/server"
@@ -31,6 +32,9 @@ func (e *Engine) AttachDevice(ctx context.Context, uuid spec.UUID, xml string, f
 			if err := plug.Attachable(v); err != nil {
 				return err
 			}
+		}
+		if v.Single() && slices.ContainsFunc(doc.Devices.List(), func(o spec.AnyDevice) bool { return o.Kind == v.Kind }) {
+			return virterr.New(virterr.OperationInvalid, "domain '%s' already has a %s device; remove that first", doc.Name, v.Kind)
 		}
 		if !strings.HasPrefix(v.Alias(), "ua-") {
 			v.SetAlias("")

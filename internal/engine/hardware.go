@@ -57,6 +57,9 @@ func (h *hardware) without(names []string) *hardware {
 		if n, ok := v.Value.(*spec.Interface); ok {
 			next.rec = next.rec.withoutNIC(slices.IndexFunc(next.doc.Devices.Interfaces, func(o spec.Interface) bool { return o.Alias == n.Alias }))
 		}
+		if v.Kind == "vsock" {
+			next.rec.CID = 0
+		}
 		next.doc.Devices.Delete(v)
 	}
 	next.rec.Pins.Added = slices.DeleteFunc(slices.Clone(h.rec.Pins.Added), func(i int) bool { return slices.Contains(names, guest.VCPUName(i)) })

@@ -155,6 +155,8 @@ func (s *starting) openNeed(ctx context.Context, n guest.Need) (*os.File, error)
 		return k.AttachTap(n.Path)
 	case guest.VHostNet:
 		return k.OpenFile("/dev/vhost-net", os.O_RDWR, 0)
+	case guest.VHostVsock:
+		return s.handVsock()
 	}
 	return nil, fmt.Errorf("access %d is not known", n.Access)
 }

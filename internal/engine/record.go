@@ -42,6 +42,7 @@ type record struct {
 	NICs     int       `json:"nics"`               // of the document, with and without a port
 	Sockets  []string  `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
 	Ports    []port    `json:"ports,omitempty"`
+	CID      uint32    `json:"cid,omitempty"` // of its vsock
 	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.
 	MemoryDir string `json:"memory_dir,omitempty"`
 	// Companions are the devices that a program beside QEMU serves, each with a pid file in the guest's directory.

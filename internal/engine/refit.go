@@ -155,6 +155,9 @@ func (r *refitting) plan(force bool) error {
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}
+	if r.opening.vsock, err = e.placeVsock(r.now, r.next); err != nil {
+		return err
+	}
 	if r.to, err = e.compileHardware(r.d, r.next, r.now); err != nil {
 		return err
 	}

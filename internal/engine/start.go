@@ -177,6 +177,7 @@ type starting struct {
 	files       map[string]*os.File      // what QEMU inherits; closed here when it has
 	env         *state.Env               // the taps
 	plugged     map[string]*spec.Network // what they were plugged into
+	vsock       *os.File                 // holds the guest's CID, until it is among the files
 }
 
 // run does the stages of a start in their order.
@@ -241,6 +242,9 @@ func (s *starting) plan(ctx context.Context) error {
 		return err
 	}
 	if r.Displays, err = e.displaysFor(s.doc); err != nil {
+		return err
+	}
+	if s.vsock, r.CID, err = e.claimVsock(s.doc); err != nil {
 		return err
 	}
 	return s.compile()
@@ -335,6 +339,9 @@ func (s *starting) closeFiles() {
 		_ = f.Close()
 	}
 	s.files = nil
+	if s.vsock != nil {
+		_ = s.vsock.Close()
+	}
 	if s.env != nil {
 		_ = s.env.CloseTaps()
 	}

@@ -22,6 +22,14 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if rec.Displays, err = e.displaysFor(doc); err != nil {
 		return nil, err
 	}
+	vsock, cid, err := e.claimVsock(doc)
+	if err != nil {
+		return nil, err
+	}
+	if vsock != nil {
+		defer vsock.Close()
+	}
+	rec.CID = cid
 	d := newDomain(*doc.UUID, doc.Name, nil)
 	rt, err := e.runtime(d, rec)
 	if err != nil {

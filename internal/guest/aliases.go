@@ -143,6 +143,9 @@ func eachAlias(d *spec.Domain, set func(**spec.Alias, string), fam family) {
 	if v.MemBalloon != nil && v.MemBalloon.Model != "none" {
 		set(&v.MemBalloon.Alias, "balloon0")
 	}
+	if v.Vsock != nil {
+		set(&v.Vsock.Alias, "vsock0")
+	}
 }
 
 func diskAlias(v *spec.Devices, k *spec.Disk) string {

@@ -25,7 +25,7 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	steps := []func() error{
 		c.machine, c.firmware, c.processor, c.addedVCPUs, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
 		c.controllers, c.hubs, c.ccidReaders, c.disks, c.filesystems, c.interfaces, c.smartcards, c.serials, c.parallels, c.channels, c.consoles,
-		c.inputs, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.redirections, c.watchdogs, c.balloon, c.rngs, c.panics,
+		c.inputs, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.redirections, c.watchdogs, c.balloon, c.rngs, c.panics, c.vsock,
 		c.passthrough,
 	}
 	for _, step := range steps {

@@ -13,7 +13,7 @@ import (
 func testRuntime(d *spec.Domain) Runtime {
 	rt := Runtime{
 		Accel: map[string]string{"qemu": "tcg", "kvm": "kvm"}[d.Type], Dir: "/run/taproom/guests/" + d.Name, QMP: "qmp",
-		MemoryDir: "/var/lib/taproom/ram/" + d.Name, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		MemoryDir: "/var/lib/taproom/ram/" + d.Name, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), CID: 3,
 	}
 	for i := range d.Devices.Graphics {
 		rt.Displays = append(rt.Displays, DisplayRuntime{Port: 5907 + i, WebSocket: 5807, Address: "192.168.122.1"})
@@ -50,7 +50,7 @@ func describe(c *Compiled) string {
 	var b strings.Builder
 	access := map[Access]string{
 		Check: "check", ReadOnly: "read-only", ReadWrite: "read-write", WriteOnly: "write-only", Append: "append",
-		Listen: "listen", Dial: "dial", TapQueue: "tap", GivenTap: "given tap", VHostNet: "vhost", Folder: "folder",
+		Listen: "listen", Dial: "dial", TapQueue: "tap", GivenTap: "given tap", VHostNet: "vhost", VHostVsock: "claimed", Folder: "folder",
 	}
 	for _, n := range c.Needs {
 		words := []string{n.Device + ":", access[n.Access], n.Path}

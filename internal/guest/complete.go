@@ -27,7 +27,7 @@ func (c *completer) complete() error {
 		c.forget, c.identity, c.genID, c.enlightenments, c.machine, c.firmware, c.memory, c.cpu, c.boot, c.clock, c.lifecycle,
 		c.diskOrder, c.controllerOrder,
 		c.disks, c.interfaces, c.serials, c.channels,
-		c.redirections, c.defaultControllers, c.inputs, c.filesystems, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.smallDevices, c.threads,
+		c.redirections, c.defaultControllers, c.inputs, c.filesystems, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.smallDevices, c.vsock, c.threads,
 		c.driveAddresses, c.driveControllers,
 		c.virtioSerialControllers, c.virtioSerialAddresses, c.smartcards,
 		c.usbAddresses, c.pciAddresses, c.mmioAddresses,

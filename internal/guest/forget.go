@@ -30,6 +30,9 @@ func (c *completer) forget() error {
 			n.Source.PortID, n.Source.Bridge = "", ""
 		}
 	}
+	if v := c.dev.Vsock; v != nil && v.CID != nil && v.CID.Auto == "yes" {
+		v.CID.Address = ""
+	}
 	for _, v := range slices.Concat(pointers(c.dev.Serials), pointers(c.dev.Parallels), pointers(c.dev.Consoles), pointers(c.dev.Channels)) {
 		v.TTY = ""
 		if v.Type == "pty" {

@@ -105,7 +105,7 @@ func try(doc string) (back *guesttest.Node, run string, err error) {
 }
 
 func formatRuntime(d *spec.Domain) Runtime {
-	rt := Runtime{Accel: "tcg", Dir: "/run/x", QMP: "qmp", Now: time.Unix(1e9, 0), MemoryDir: "/run/x/memory"}
+	rt := Runtime{Accel: "tcg", Dir: "/run/x", QMP: "qmp", Now: time.Unix(1e9, 0), MemoryDir: "/run/x/memory", CID: 4}
 	for range d.Devices.Graphics {
 		rt.Displays = append(rt.Displays, DisplayRuntime{Port: 5900, WebSocket: 5700})
 	}

@@ -62,6 +62,7 @@ func Live(d *spec.Domain, rt Runtime, f LiveFacts, secure bool) *spec.Domain {
 	liveDisks(out.Devices)
 	liveNICs(out.Devices, rt, f)
 	liveChardevs(out.Devices, rt, f)
+	liveVsock(out.Devices.Vsock, rt)
 	for i := range out.Devices.Graphics {
 		liveGraphics(&out.Devices.Graphics[i], rt, i)
 	}

@@ -101,6 +101,9 @@ func (c *completer) smallPCIDevices(add func(string, **spec.Address, plug)) {
 			add(fmt.Sprintf("serial %d", i), &s.Address, plugPCI|hot)
 		}
 	}
+	if v := c.dev.Vsock; v != nil {
+		add("vsock", &v.Address, virtioPlug(v.Model))
+	}
 	for i := range c.dev.Panics {
 		if p := &c.dev.Panics[i]; p.Model == "pvpanic" {
 			add("panic", &p.Address, plugPCI|plugPCIe)

@@ -22,6 +22,8 @@ type Runtime struct {
 	NICs []NICRuntime
 	// Displays has one entry per graphics element of the document, in order.
 	Displays []DisplayRuntime
+	// CID is the number that the guest's vsock got, where the document leaves it open.
+	CID uint32
 	// Pins are those of the configuration that the guest was started with, or last changed to; none at a start.
 	Pins Pins
 	// Now is the time of the start: clock offset='variable' counts from it.
@@ -67,17 +69,18 @@ type Access int
 
 // The ways to open a file.
 const (
-	Check     Access = iota // QEMU opens it by name; it has to exist and be readable for the guest's user
-	ReadOnly                // O_RDONLY
-	ReadWrite               // O_RDWR
-	WriteOnly               // O_WRONLY|O_CREAT|O_TRUNC
-	Append                  // O_WRONLY|O_CREAT|O_APPEND
-	Listen                  // a listening unix socket
-	Dial                    // a connected unix socket
-	TapQueue                // a queue of the tap named by Path
-	GivenTap                // the tap named by Path, which somebody else made
-	VHostNet                // /dev/vhost-net
-	Folder                  // a directory that belongs to the guest's user: QEMU makes sockets in it
+	Check      Access = iota // QEMU opens it by name; it has to exist and be readable for the guest's user
+	ReadOnly                 // O_RDONLY
+	ReadWrite                // O_RDWR
+	WriteOnly                // O_WRONLY|O_CREAT|O_TRUNC
+	Append                   // O_WRONLY|O_CREAT|O_APPEND
+	Listen                   // a listening unix socket
+	Dial                     // a connected unix socket
+	TapQueue                 // a queue of the tap named by Path
+	GivenTap                 // the tap named by Path, which somebody else made
+	VHostNet                 // /dev/vhost-net
+	VHostVsock               // /dev/vhost-vsock, with the guest's number claimed
+	Folder                   // a directory that belongs to the guest's user: QEMU makes sockets in it
 )
 
 // Need is a file that has to be there for QEMU to start.

@@ -55,6 +55,9 @@ func deviceAt(kind string, v reflect.Value, i int, one bool) AnyDevice {
 	return dev
 }
 
+// Single reports whether a document has at most one device of this kind.
+func (v AnyDevice) Single() bool { return v.one }
+
 // Alias is the device's name, "" when it has none.
 func (v AnyDevice) Alias() string {
 	if v.alias == nil || *v.alias == nil {

@@ -26,6 +26,7 @@ type Devices struct {
 	RNGs        []RNG          `xml:"rng"`
 	Panics      []Panic        `xml:"panic"`
 	Memories    []MemoryDevice `xml:"memory"`
+	Vsock       *Vsock         `xml:"vsock"`
 	Extra
 }
 

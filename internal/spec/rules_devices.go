@@ -11,7 +11,6 @@ func deviceRules() map[string]rule {
 		"devices/shmem":   refuse("shared memory is not implemented yet"),
 		"devices/nvram":   refuse("it is for ppc64 guests"),
 		"devices/iommu":   refuse("guest IOMMUs are not implemented yet"),
-		"devices/vsock":   refuse("vsock is not implemented yet"),
 		"devices/crypto":  refuse("crypto devices are not implemented yet"),
 		"devices/pstore":  refuse("pstore is not implemented yet"),
 
@@ -41,7 +40,7 @@ func deviceRules() map[string]rule {
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
 	}
-	addRules(m, controllerRules(), tpmRules(), filesystemRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules())
+	addRules(m, controllerRules(), tpmRules(), filesystemRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules(), vsockRules())
 	return m
 }
 

@@ -101,5 +101,8 @@ func (d *Devices) aliases() []*Alias {
 	if d.MemBalloon != nil {
 		out = append(out, d.MemBalloon.Alias)
 	}
+	if d.Vsock != nil {
+		out = append(out, d.Vsock.Alias)
+	}
 	return out
 }

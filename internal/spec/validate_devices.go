@@ -243,6 +243,9 @@ func (d *Devices) checkSmall() error {
 			return err
 		}
 	}
+	if err := d.Vsock.check(); err != nil {
+		return err
+	}
 	for i := range d.RNGs {
 		b := d.RNGs[i].Backend
 		switch {

@@ -63,7 +63,7 @@ func compile(t testing.TB, d *spec.Domain, pins guest.Pins) *guest.Compiled {
 func runtime(d *spec.Domain, pins guest.Pins) guest.Runtime {
 	rt := guest.Runtime{
 		Accel: "tcg", Dir: "/run/taproom/guests/" + d.Name, QMP: "qmp", Pins: pins,
-		Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), MemoryDir: "/mem",
+		Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), MemoryDir: "/mem", CID: 3,
 	}
 	for range d.Devices.Graphics {
 		rt.Displays = append(rt.Displays, guest.DisplayRuntime{Port: 5907, WebSocket: 5807})
@@ -129,7 +129,7 @@ func corpus(t testing.TB) map[string]*spec.Domain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range paths {
+	for _, p := range append(paths, "../testdata/vsock/auto.txtar") {
 		d, err := spec.ParseDomain(files(t, p)["domain.xml"])
 		if err != nil || guest.Complete(d, facts()) != nil || guest.Name(d) != nil {
 			continue // it is one that is refused here, where no firmware is installed

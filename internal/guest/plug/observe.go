@@ -132,6 +132,10 @@ func (o *Observed) Sweep(from, to *qemu.Config) []Step {
 			out = append(out, forgetFiles(n.Files())...)
 		}
 	}
+	devices, _, _ := compare(from.Devices, to.Devices, deviceID)
+	for _, p := range devices { // one that was refused may have left a descriptor
+		out = append(out, forgetFiles(p.Files())...)
+	}
 	for _, n := range o.nodes { // QEMU lists the newest first: what uses others before these
 		if !strings.HasPrefix(n.Name, "#") && !slices.ContainsFunc(to.Blockdevs, func(p qemu.Props) bool { return node(p) == n.Name }) {
 			out = append(out, step("blockdev-del", "node-name", n.Name))
