@@ -38,10 +38,10 @@ func newLs(env *Env) *cobra.Command {
 }
 
 func (env *Env) writeStatus(w io.Writer, s own.Status) error {
-	guests := [][]string{{"GUEST", "STATE", "ACCEL", "VCPUS", "MEMORY", "ADDRESSES"}}
+	guests := [][]string{{"GUEST", "STATE", "ACCEL", "VCPUS", "MEMORY", "NICS", "ADDRESSES"}}
 	for _, d := range s.Domains {
 		guests = append(guests, []string{
-			d.Name, d.State, dash(d.Accel), fmt.Sprint(d.VCPUs), fmt.Sprintf("%d MiB", d.MemoryKiB>>10), dash(d.Addresses...),
+			d.Name, d.State, dash(d.Accel), fmt.Sprint(d.VCPUs), fmt.Sprintf("%d MiB", d.MemoryKiB>>10), nics(d), dash(d.Addresses...),
 		})
 	}
 	networks := [][]string{{"NETWORK", "STATE", "BRIDGE", "LEASES", "ADDRESSES"}}
@@ -66,6 +66,24 @@ func (env *Env) writeStatus(w io.Writer, s own.Status) error {
 		fmt.Fprintln(w, env.style(yellow, "problem:"), p)
 	}
 	return nil
+}
+
+// nics says of a guest's NICs what they are, and what moves their packets: virtio/vhost, or 82×virtio/vhost.
+func nics(d own.DomainStatus) string {
+	var kinds []string
+	count := map[string]int{}
+	for _, n := range d.NICs {
+		kind := n.Model + "/" + n.Datapath
+		if count[kind]++; count[kind] == 1 {
+			kinds = append(kinds, kind)
+		}
+	}
+	for i, kind := range kinds {
+		if count[kind] > 1 {
+			kinds[i] = fmt.Sprintf("%d×%s", count[kind], kind)
+		}
+	}
+	return dash(kinds...)
 }
 
 // writeTable writes rows in columns.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,10 @@ func (e *Engine) compileGuest(doc *spec.Domain, rt guest.Runtime) (*guest.Compil
 		for _, n := range nodes {
 			rt.Nodes = append(rt.Nodes, n.ID)
 		}
+	}
+	rt.NICs = slices.Clone(rt.NICs)
+	for i := range min(len(rt.NICs), len(doc.Devices.Interfaces)) {
+		rt.NICs[i].VHost = guest.HasVHost(&doc.Devices.Interfaces[i])
 	}
 	c, err := guest.Compile(doc, rt)
 	if err != nil {

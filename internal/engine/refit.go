@@ -46,6 +46,9 @@ func (e *Engine) reworked(ctx context.Context, d *domain, run *running, change f
 		return nil, virterr.New(virterr.InternalError, "No more available PCI slots: add a free root port or bridge to domain '%s' with --config and start it again", d.label)
 	}
 	was := aliases(now.doc)
+	if doc, err = e.withVHost(doc, func(n *spec.Interface) bool { return slices.Contains(was, n.Alias.Name) }); err != nil {
+		return nil, err
+	}
 	for _, v := range doc.Devices.List() {
 		if name := v.Alias(); name != "" && !slices.Contains(was, name) {
 			if err := plug.Attachable(v); err != nil {

@@ -93,6 +93,9 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if err != nil {
 		return server.Domain{}, e.startError(d, errors.Join(context.Cause(ctx), about("cannot start domain", d.label, err)))
 	}
+	if doc, err = e.withVHost(doc, func(*spec.Interface) bool { return false }); err != nil {
+		return server.Domain{}, e.startError(d, err)
+	}
 	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0, autodestroy: flags&server.StartAutodestroy != 0}
 	if err := s.run(ctx); err != nil {
 		back := context.WithoutCancel(ctx)

@@ -10,8 +10,11 @@ import (
 
 // planStart is what starting a document would do, as commands.
 func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placement) ([]own.Step, error) {
+	doc, err := e.withVHost(doc, func(*spec.Interface) bool { return false })
+	if err != nil {
+		return nil, err
+	}
 	rec := record{Name: doc.Name, UUID: *doc.UUID, Accel: accelOf(doc), NICs: len(doc.Devices.Interfaces), Emulator: e.emulatorOf(doc)}
-	var err error
 	if rec.Ports, err = where.portsFor(doc); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ func (e *Engine) domainStatus(ctx context.Context, d *domain, v *view) own.Domai
 	for _, t := range v.run.rec().Tainted {
 		s.Notes = append(s.Notes, "tainted: "+t)
 	}
+	s.NICs = e.nicStatus(v.run)
 	nics, err := e.InterfaceAddresses(ctx, d.uuid, server.AddressesLease)
 	if err != nil {
 		s.Notes = append(s.Notes, err.Error())

@@ -26,7 +26,7 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 		c.machine, c.firmware, c.processor, c.addedVCPUs, c.memory, c.threads, c.identification, c.clock, c.osBoot, c.bootIndexes,
 		c.controllers, c.hubs, c.ccidReaders, c.disks, c.filesystems, c.interfaces, c.smartcards, c.serials, c.parallels, c.channels, c.consoles,
 		c.inputs, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.redirections, c.watchdogs, c.balloon, c.rngs, c.panics, c.vsock,
-		c.passthrough,
+		c.options, c.passthrough,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -31,16 +31,13 @@ func (c *compiler) nic(n *spec.Interface, i int) error {
 	}
 	driver := d.driver
 	if driver == "virtio-net" {
-		driver = c.virtio(driver, "")
+		driver = c.virtio(driver, n.Model.Type)
 	}
 	p := qemu.Props{
 		{Key: "driver", Value: driver}, {Key: "netdev", Value: host}, {Key: "id", Value: n.Alias.Name}, {Key: "mac", Value: n.MAC.Address},
 	}
-	if queues > 1 {
-		p = p.With("mq", true)
-		if c.fam.pci() {
-			p = p.With("vectors", 2*queues+2) // one per ring, one for the control queue, one for changes
-		}
+	if n.Virtio() {
+		p = c.nicDriverOptions(p, n, queues)
 	}
 	if n.MTU != nil && d.driver == "virtio-net" {
 		mtu, err := strconv.ParseUint(n.MTU.Size, 10, 16)
@@ -56,22 +53,6 @@ func (c *compiler) nic(n *spec.Interface, i int) error {
 		c.out.Startup.LinksDown = append(c.out.Startup.LinksDown, n.Alias.Name)
 	}
 	return c.device(c.booting(p, n.Alias.Name), n.Address)
-}
-
-// nicQueues is how many pairs of queues a virtio NIC has.
-func nicQueues(n *spec.Interface, i int) (int, error) {
-	if n.Driver == nil || n.Model.Type != "virtio" {
-		return 1, nil
-	}
-	v, set := n.Driver.Attr("queues")
-	if !set {
-		return 1, nil
-	}
-	q, err := strconv.Atoi(v)
-	if err != nil || q < 1 || q > 256 {
-		return 0, invalid("interface/driver", "%s: queues=%q is no number between 1 and 256", nicName(n, i), v)
-	}
-	return q, nil
 }
 
 // netdev is the host's side of a NIC.
@@ -112,8 +93,17 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 	if len(vhosts) > 0 {
 		p = descriptors(p.With("vhost", true), "vhostfd", vhosts)
 	}
-	c.cfg.Netdevs = append(c.cfg.Netdevs, p.With("id", id))
+	c.cfg.Netdevs = append(c.cfg.Netdevs, sendBuffer(p, n).With("id", id))
 	return nil
+}
+
+// sendBuffer adds how much of what the guest receives may wait on the tap; QEMU counts 0 as without bound.
+func sendBuffer(p qemu.Props, n *spec.Interface) qemu.Props {
+	if n.Tune == nil || n.Tune.SndBuf == "" {
+		return p
+	}
+	size, _ := strconv.Atoi(n.Tune.SndBuf) // a rule has judged it
+	return p.With("sndbuf", size)
 }
 
 // givenTap connects a NIC with a tap that is there already.
@@ -123,7 +113,13 @@ func (c *compiler) givenTap(n *spec.Interface, i int, id string, queues int) err
 	}
 	need := Need{Name: "tap" + strconv.Itoa(i), Path: n.Target.Dev, Access: GivenTap, Device: nicName(n, i)}
 	c.need(need)
-	c.cfg.Netdevs = append(c.cfg.Netdevs, qemu.Props{{Key: "type", Value: "tap"}, {Key: "fd", Value: qemu.FD(need.Name)}, {Key: "id", Value: id}})
+	p := qemu.Props{{Key: "type", Value: "tap"}, {Key: "fd", Value: qemu.FD(need.Name)}}
+	if i < len(c.rt.NICs) && c.rt.NICs[i].VHost {
+		vhost := Need{Name: "vhost" + strconv.Itoa(i), Path: "/dev/vhost-net", Access: VHostNet, Device: nicName(n, i)}
+		c.need(vhost)
+		p = p.With("vhost", true).With("vhostfd", qemu.FD(vhost.Name))
+	}
+	c.cfg.Netdevs = append(c.cfg.Netdevs, sendBuffer(p, n).With("id", id))
 	return nil
 }
 

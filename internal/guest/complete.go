@@ -30,7 +30,7 @@ func (c *completer) complete() error {
 		c.redirections, c.defaultControllers, c.inputs, c.filesystems, c.tpms, c.graphics, c.audios, c.sounds, c.videos, c.smallDevices, c.vsock, c.threads,
 		c.driveAddresses, c.driveControllers,
 		c.virtioSerialControllers, c.virtioSerialAddresses, c.smartcards,
-		c.usbAddresses, c.pciAddresses, c.mmioAddresses,
+		c.usbAddresses, c.pciAddresses, c.mmioAddresses, c.deviceOptions,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

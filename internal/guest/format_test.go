@@ -109,8 +109,8 @@ func formatRuntime(d *spec.Domain) Runtime {
 	for range d.Devices.Graphics {
 		rt.Displays = append(rt.Displays, DisplayRuntime{Port: 5900, WebSocket: 5700})
 	}
-	for range d.Devices.Interfaces {
-		rt.NICs = append(rt.NICs, NICRuntime{Tap: "tap"})
+	for i := range d.Devices.Interfaces {
+		rt.NICs = append(rt.NICs, NICRuntime{Tap: "tap", VHost: HasVHost(&d.Devices.Interfaces[i])})
 	}
 	return rt
 }

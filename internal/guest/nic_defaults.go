@@ -22,16 +22,8 @@ func (c *completer) interfaces() error {
 			n.MAC = &spec.MAC{}
 		}
 		n.MAC.Address = strings.ToLower(strings.TrimSpace(def(n.MAC.Address, c.host.newMAC())))
-		if n.Model == nil {
-			n.Model = &spec.InterfaceModel{}
-		}
-		n.Model.Type = def(n.Model.Type, map[bool]string{true: "rtl8139", false: "virtio"}[c.fam.pci()])
-		_, known := nicDriver(n.Model.Type)
-		switch {
-		case !known:
-			return unsupported("interface/model", "%s: type=%q is not implemented; use virtio, e1000, e1000e or rtl8139", nicName(n, i), n.Model.Type)
-		case !c.fam.pci() && n.Model.Type != "virtio":
-			return unsupported("interface/model", "%s: machine %s has no PCI bus; use virtio", nicName(n, i), c.d.OS.Type.Machine)
+		if err := c.nicModel(n, i); err != nil {
+			return err
 		}
 		if n.Target != nil && n.Target.Managed != "no" && n.Target.Dev != "" && automaticNIC(n.Target.Dev) {
 			n.Target = nil // came back with a live document; the next start picks its own

@@ -46,8 +46,9 @@ func (c *completer) pciDevices() []pciDevice {
 	}
 	for i := range c.dev.Interfaces {
 		n := &c.dev.Interfaces[i]
-		d, _ := nicDriver(n.Model.Type)
-		add(nicName(n, i), &n.Address, d.plug)
+		if d, _ := nicDriver(n.Model.Type); !d.usb {
+			add(nicName(n, i), &n.Address, d.plug)
+		}
 	}
 	for i := range c.dev.Sounds {
 		if needs := soundPlug(c.dev.Sounds[i].Model); needs != 0 {
@@ -153,22 +154,4 @@ func ich9Function(model string) (int, bool) {
 		return 2, true
 	}
 	return 0, false
-}
-
-// nic is the QEMU device behind an interface model.
-type nic struct {
-	driver string
-	plug   plug
-}
-
-func nicDriver(model string) (nic, bool) {
-	switch model {
-	case "virtio":
-		return nic{"virtio-net", plugPCIe | hot}, true
-	case "e1000e":
-		return nic{"e1000e", plugPCIe | hot}, true
-	case "e1000", "rtl8139":
-		return nic{model, plugPCI | hot}, true
-	}
-	return nic{}, false
 }

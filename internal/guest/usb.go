@@ -181,6 +181,12 @@ func (c *completer) usbDevices() []usbDevice {
 			add(controllerName(k), &k.Address)
 		}
 	}
+	for i := range c.dev.Interfaces {
+		n := &c.dev.Interfaces[i]
+		if d, _ := nicDriver(n.Model.Type); d.usb {
+			add(nicName(n, i), &n.Address)
+		}
+	}
 	for i := range c.dev.Inputs {
 		if n := &c.dev.Inputs[i]; n.Bus == "usb" {
 			add(fmt.Sprintf("input %s %d", n.Type, i), &n.Address)

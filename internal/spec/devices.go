@@ -184,7 +184,7 @@ type Interface struct {
 	Forwards    []PortForward    `xml:"portForward"`
 	Target      *InterfaceTarget `xml:"target"`
 	Model       *InterfaceModel  `xml:"model"`
-	Driver      *Element         `xml:"driver"`
+	Driver      *NICDriver       `xml:"driver"`
 	Backend     *NICBackend      `xml:"backend"`
 	FilterRef   *Element         `xml:"filterref"`
 	Bandwidth   *Element         `xml:"bandwidth"`
@@ -192,6 +192,13 @@ type Interface struct {
 	VLAN        *Element         `xml:"vlan"`
 	Link        *LinkState       `xml:"link"`
 	MTU         *MTU             `xml:"mtu"`
+	Coalesce    *Coalesce        `xml:"coalesce"`
+	Tune        *NICTune         `xml:"tune"`
+	Port        *BridgePort      `xml:"port"`
+	Script      *Script          `xml:"script"`
+	DownScript  *Script          `xml:"downscript"`
+	Teaming     *Teaming         `xml:"teaming"`
+	ROM         *ROM             `xml:"rom"`
 	Boot        *Boot            `xml:"boot"`
 	Alias       *Alias           `xml:"alias"`
 	Address     *Address         `xml:"address"`

@@ -16,19 +16,13 @@ func deviceRules() map[string]rule {
 
 		"devices/emulator": pattern(`/[^\x00]*`, "an absolute path"),
 
-		"devices/input/@type":   values("mouse tablet keyboard", "passthrough evdev"),
-		"devices/input/@bus":    values("ps2 usb virtio", "xen parallels"),
-		"devices/input/@model":  values("virtio", "virtio-transitional virtio-non-transitional"),
-		"devices/input/source":  refuse("host input devices are not passed through yet"),
-		"devices/panic/@model":  values("isa pvpanic", "hyperv pseries s390"),
-		"devices/rng/@model":    values(virtioModels, ""),
-		"*/driver/@iommu":       refuse("virtio's IOMMU mode is not implemented yet"),
-		"*/driver/@ats":         refuse("virtio's IOMMU mode is not implemented yet"),
-		"*/driver/@packed":      refuse("packed virtqueues are not implemented yet"),
-		"*/driver/@page_per_vq": refuse("virtqueue notification pages are not implemented yet"),
-		"*/driver/@ioeventfd":   refuse("it cannot be chosen yet"),
-		"*/driver/@event_idx":   refuse("it cannot be chosen yet"),
-		"*/driver/@iothread":    refuse("I/O threads are not implemented yet"),
+		"devices/input/@type":  values("mouse tablet keyboard", "passthrough evdev"),
+		"devices/input/@bus":   values("ps2 usb virtio", "xen parallels"),
+		"devices/input/@model": values("virtio", "virtio-transitional virtio-non-transitional"),
+		"devices/input/source": refuse("host input devices are not passed through yet"),
+		"devices/panic/@model": values("isa pvpanic", "hyperv pseries s390"),
+		"devices/rng/@model":   values(virtioModels, ""),
+		"*/driver/@iothread":   refuse("I/O threads are not implemented yet"),
 
 		"devices/rng/rate/@bytes":               number(1, 1<<31-1),
 		"devices/rng/rate/@period":              number(1, 1<<31-1),
@@ -40,7 +34,7 @@ func deviceRules() map[string]rule {
 		"devices/memballoon/@freePageReporting": onOff(),
 		"devices/memballoon/stats/@period":      number(0, 1<<31-1),
 	}
-	addRules(m, controllerRules(), tpmRules(), filesystemRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules(), vsockRules())
+	addRules(m, deviceOptionRules(), controllerRules(), tpmRules(), filesystemRules(), chardevRules(), displayRules(), graphicsRules(), soundRules(), audioRules(), usbRules(), vsockRules())
 	return m
 }
 
@@ -107,8 +101,5 @@ func addressRules() map[string]rule {
 		"*/alias/@name":            pattern(`ua-[A-Za-z0-9_-]+|([^u]|u[^a]|ua[^-]|u$|ua$).*`, "ua- and letters, digits, '-' or '_'"),
 		"*/boot/@order":            number(1, 1<<31-1),
 		"*/boot/@loadparm":         refuse("it is for s390 guests"),
-		"*/acpi":                   refuse("a device's ACPI index cannot be chosen yet"),
-		"*/rom":                    refuse("option ROMs cannot be chosen yet"),
-		"*/teaming":                refuse("failover pairs are not implemented yet"),
 	}
 }

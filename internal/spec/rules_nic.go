@@ -2,7 +2,6 @@ package spec
 
 // nicRules judges interfaces.
 func nicRules() map[string]rule {
-	offload := refuse("offloads cannot be chosen yet")
 	m := map[string]rule{
 		"devices/interface/@type": values("network bridge user ethernet", "vhostuser direct internal mcast client udp "+
 			"server hostdev vdpa null vds"),
@@ -11,39 +10,20 @@ func nicRules() map[string]rule {
 		"devices/interface/mac/@type":            values("generated static", ""),
 		"devices/interface/mac/@check":           yesNo(),
 		"devices/interface/mac/@currentAddress":  refuse("it is reported, never set"),
-		"devices/interface/model/@type": func(v string, _ *Element) finding {
-			if f := pattern(`[A-Za-z0-9_.-]+`, "the name of a card")(v, nil); f.reason != "" {
-				return f
-			}
-			return just("virtio e1000 e1000e rtl8139", "this card is not implemented; use virtio, e1000, e1000e or rtl8139")(v, nil)
-		},
-		"devices/interface/source/@mode":            refuse("it is for direct interfaces, which are not implemented yet"),
-		"devices/interface/target/@managed":         yesNo(),
-		"devices/interface/link/@state":             values("up down", ""),
-		"devices/interface/mtu/@size":               number(68, 65535),
-		"devices/interface/filterref":               refuse("network filters are not implemented yet"),
-		"devices/interface/bandwidth":               refuse("traffic is not shaped yet"),
-		"devices/interface/tune":                    refuse("the send buffer cannot be chosen yet"),
-		"devices/interface/coalesce":                refuse("interrupt coalescing cannot be chosen yet"),
-		"devices/interface/virtualport":             refuse("Open vSwitch and 802.1Qbg ports are not implemented yet"),
-		"devices/interface/vlan":                    refuse("VLAN tags are not implemented yet"),
-		"devices/interface/port":                    refuse("isolated ports are not implemented yet"),
-		"devices/interface/route":                   refuse("routes are given by the network's DHCP"),
-		"devices/interface/script":                  refuse("scripts are not run"),
-		"devices/interface/downscript":              refuse("scripts are not run"),
-		"devices/interface/backenddomain":           refuse("it is for Xen guests"),
-		"devices/interface/guest":                   refuse("it is for containers"),
-		"devices/interface/driver/@name":            values("qemu", "vhost kvm vfio xen"),
-		"devices/interface/driver/@queues":          number(1, 256),
-		"devices/interface/driver/@rx_queue_size":   refuse("queue sizes cannot be chosen yet"),
-		"devices/interface/driver/@tx_queue_size":   refuse("queue sizes cannot be chosen yet"),
-		"devices/interface/driver/@txmode":          refuse("it cannot be chosen yet"),
-		"devices/interface/driver/@rss":             refuse("receive side scaling is not implemented yet"),
-		"devices/interface/driver/@rss_hash_report": refuse("receive side scaling is not implemented yet"),
-		"devices/interface/driver/host":             offload,
-		"devices/interface/driver/guest":            offload,
+		"devices/interface/model/@type":          pattern(`[A-Za-z0-9_.-]+`, "the name of a card"),
+		"devices/interface/source/@mode":         refuse("it is for direct interfaces, which are not implemented yet"),
+		"devices/interface/target/@managed":      yesNo(),
+		"devices/interface/link/@state":          values("up down", ""),
+		"devices/interface/mtu/@size":            number(68, 65535),
+		"devices/interface/filterref":            refuse("network filters are not implemented yet"),
+		"devices/interface/bandwidth":            refuse("traffic is not shaped yet"),
+		"devices/interface/virtualport":          refuse("Open vSwitch and 802.1Qbg ports are not implemented yet"),
+		"devices/interface/vlan":                 refuse("VLAN tags are not implemented yet"),
+		"devices/interface/route":                refuse("routes are given by the network's DHCP"),
+		"devices/interface/backenddomain":        refuse("it is for Xen guests"),
+		"devices/interface/guest":                refuse("it is for containers"),
 	}
-	addRules(m, userNICRules())
+	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules())
 	return m
 }
 

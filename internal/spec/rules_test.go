@@ -99,7 +99,6 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><disk><driver type='vmdk'/></disk></devices></domain>", "devices/disk/driver/@type", true},
 		{"<domain><devices><interface type='direct'/></devices></domain>", "devices/interface/@type", true},
 		{"<domain><devices><interface type='hostdev'/></devices></domain>", "devices/interface/@type", true},
-		{"<domain><devices><interface><model type='ne2k_pci'/></interface></devices></domain>", "devices/interface/model/@type", true},
 		{"<domain><devices><interface><model type='e 1000'/></interface></devices></domain>", "devices/interface/model/@type", false},
 		{"<domain><devices><graphics type='sdl'/></devices></domain>", "devices/graphics/@type", true},
 		{"<domain><devices><channel type='dbus'/></devices></domain>", "devices/channel/@type", true},

@@ -44,6 +44,9 @@ func (d *Devices) validate(bootDev bool) error {
 	if err := d.checkBoot(bootDev); err != nil {
 		return err
 	}
+	if err := d.checkOptions(); err != nil {
+		return err
+	}
 	return d.checkAliases()
 }
 
@@ -218,6 +221,9 @@ func (n *Interface) check() error {
 	}
 	if n.Type == "ethernet" && n.Target.Dev == "" {
 		return invalid(at+"target/@dev", "it is missing: the tap that is there already")
+	}
+	if err := n.checkLink(); err != nil {
+		return err
 	}
 	return n.checkUser()
 }

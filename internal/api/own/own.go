@@ -72,6 +72,17 @@ type DomainStatus struct {
 	MemoryKiB  uint64   `json:"memory_kib"`
 	Addresses  []string `json:"addresses,omitempty"`
 	Notes      []string `json:"notes,omitempty"`
+	// NICs are those of one that runs, in the order of its document.
+	NICs []NICStatus `json:"nics,omitempty"`
+}
+
+// NICStatus is one NIC of a guest that runs.
+type NICStatus struct {
+	MAC      string `json:"mac"`
+	Type     string `json:"type"` // of the interface: network, bridge, user…
+	Model    string `json:"model"`
+	Link     string `json:"link,omitempty"` // the host's end
+	Datapath string `json:"datapath"`       // what moves its packets: vhost (the kernel) or qemu
 }
 
 // NetworkStatus is one network.
