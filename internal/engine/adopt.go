@@ -118,6 +118,9 @@ func nonsense(err error) bool {
 
 // ending reports whether a conversation failed because QEMU has ended, or is just ending.
 func ending(ctx context.Context, proc *qemu.Process, err error) bool {
+	if proc.Ending() {
+		return true
+	}
 	var patience time.Duration
 	if errors.Is(err, qmp.ErrPeerClosed) || errors.Is(err, qmp.ErrTruncated) || errors.Is(err, unix.ECONNREFUSED) {
 		patience = endWithin

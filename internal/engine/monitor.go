@@ -23,6 +23,9 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 				handle(e, ctx, d, run, ev)
 			}
 			run.expected.seen(ev.Name)
+		case <-run.proc.Dying():
+			e.lost(ctx, d, run)
+			return
 		case <-ctx.Done():
 			return
 		}

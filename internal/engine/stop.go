@@ -46,15 +46,15 @@ func (e *Engine) DestroyDomain(ctx context.Context, uuid spec.UUID, flags uint32
 		return err
 	}
 	if flags&server.DestroyGraceful != 0 {
-		if err := e.quit(j.Context(), run); err != nil {
+		if err := e.quit(j.Context(), run, nil); err != nil {
 			return virterr.New(virterr.OperationFailed, "domain '%s' did not end by itself within %v: %w", d.label, quitWithin, err)
 		}
 	}
 	return e.stop(context.WithoutCancel(j.Context()), d, run, server.ShutoffDestroyed, server.EventStoppedDestroyed)
 }
 
-// quit asks QEMU to end and waits for it.
-func (e *Engine) quit(ctx context.Context, run *running) error {
+// quit asks QEMU to end, does something meanwhile where that is not nil, and waits for it.
+func (e *Engine) quit(ctx context.Context, run *running, meanwhile func()) error {
 	if run.proc == nil {
 		return nil
 	}
@@ -66,6 +66,9 @@ func (e *Engine) quit(ctx context.Context, run *running) error {
 		}
 		return err
 	}
+	if meanwhile != nil {
+		meanwhile()
+	}
 	_, err := run.proc.Wait(ctx)
 	return err
 }
@@ -73,7 +76,8 @@ func (e *Engine) quit(ctx context.Context, run *running) error {
 // stop ends a guest and removes what was made for it. The caller holds the slot.
 func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, detail int32) error {
 	run.settling.Store(true)
-	if err := e.quit(ctx, run); err != nil {
+	// It has been told to end, and will: its taps can go at once. It would close one after the other, 20 ms each.
+	if err := e.quit(ctx, run, func() { _ = e.removePorts(ctx, *run.rec()) }); err != nil { // tried again by release
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
 	run.beside.settle()

@@ -130,6 +130,22 @@ func (p *PIDFD) Exited() (bool, error) {
 	return over, err
 }
 
+// Ending reports whether the process has begun to exit, or has ended. It runs no more code of its own by then, but may take
+// seconds to close what it has open.
+func (p *PIDFD) Ending() bool {
+	const exiting = 0x4 // PF_EXITING of linux/sched.h
+	fields, err := statFields(p.PID)
+	if errors.Is(err, ErrGone) {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	start, _ := strconv.ParseUint(fields[22-3], 10, 64) // the kernel writes numbers
+	flags, _ := strconv.ParseUint(fields[9-3], 10, 64)
+	return start != p.Start || flags&exiting != 0
+}
+
 // readable reports whether a descriptor is, or becomes so within some milliseconds.
 func readable(fd, within int) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}

@@ -177,6 +177,9 @@ func TestAProcessIsAdoptedByNumberAndStartTimeOnly(t *testing.T) {
 	if over, err := a.Exited(); over || err != nil {
 		t.Errorf("before the end: exited %v, %v", over, err)
 	}
+	if a.Ending() {
+		t.Error("before the end: ending")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 2)
 	go func() { waited <- a.Wait(ctx) }()
@@ -191,6 +194,9 @@ func TestAProcessIsAdoptedByNumberAndStartTimeOnly(t *testing.T) {
 	must(t, errors.Join(<-waited, <-waited))
 	if over, err := a.Exited(); !over || err != nil {
 		t.Errorf("after the end: exited %v, %v", over, err)
+	}
+	if !a.Ending() { // nobody has reaped it
+		t.Error("after the end: not ending")
 	}
 	if exit, err := p.Wait(t.Context()); err != nil || exit.Signal != unix.SIGKILL {
 		t.Errorf("reaped with %v, %v", exit, err)

@@ -179,7 +179,7 @@ func TestProbeOfABadBinaryIsTyped(t *testing.T) {
 		{"dies", ErrDied, "no library", func(t *testing.T) string { return write(t, 0o755, "#!/bin/sh\necho no library >&2; exit 127") }},
 		{"hangs", ErrSilent, "did not answer", func(t *testing.T) string { return write(t, 0o755, "#!/bin/sh\nkill -STOP $$") }},
 		{"does not speak QMP", ErrSilent, "not a QMP message", func(t *testing.T) string {
-			return write(t, 0o755, "#!/usr/bin/python3\nimport socket\nc,_=socket.socket(fileno=3).accept()\nc.sendall(b'hello\\n')\nc.recv(1)\n")
+			return write(t, 0o755, "#!/usr/bin/python3\nimport socket\nc,_=socket.socket(fileno=4).accept()\nc.sendall(b'hello\\n')\nc.recv(1)\n")
 		}},
 	}
 	for _, tc := range cases {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,9 @@ type Process struct {
 	watched chan struct{} // the watcher has returned
 	exited  chan struct{} // the process has ended; exit is set
 	exit    Exit
+
+	dying    chan struct{} // nil for one that was adopted
+	lifeline *os.File
 }
 
 // Exit is how a QEMU ended.
@@ -69,6 +74,24 @@ func watch(ctx context.Context, k *host.Kernel, child *host.Process, logPath str
 	}()
 	return p
 }
+
+// holdLife reads the end of a pipe whose other end the process has as its first descriptor, and never uses: the kernel closes
+// descriptors in their order, so this is how we hear of its death before it is over.
+func (p *Process) holdLife(end *os.File) {
+	p.lifeline, p.dying = end, make(chan struct{})
+	go func() { // ends with the process, or with Close
+		if _, err := end.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+			close(p.dying)
+		}
+	}()
+}
+
+// Dying is closed when the process begins to exit, which can take seconds for one that has many taps open. It is nil for
+// one that was adopted.
+func (p *Process) Dying() <-chan struct{} { return p.dying }
+
+// Ending reports whether the process is exiting, or has ended.
+func (p *Process) Ending() bool { return p.child.Ending() }
 
 // PID returns the process number.
 func (p *Process) PID() int { return p.child.PID }
@@ -111,6 +134,9 @@ func (p *Process) Close() error {
 	p.cancel()
 	<-p.watched
 	var errs []error
+	if p.lifeline != nil {
+		errs = append(errs, p.lifeline.Close())
+	}
 	if c := p.qmp.Load(); c != nil {
 		errs = append(errs, c.Close())
 	}

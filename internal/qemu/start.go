@@ -55,6 +55,7 @@ type starting struct {
 	names []string
 
 	files    map[string]*os.File // ours: socket, status, log, …
+	life     *os.File            // our end of the process's lifeline
 	conn     net.Conn
 	logStart int64
 	report   launch.Report
@@ -70,6 +71,9 @@ func (st *starting) closeFiles() {
 func (st *starting) undo() error {
 	if st.conn != nil {
 		_ = st.conn.Close()
+	}
+	if st.life != nil {
+		_ = st.life.Close()
 	}
 	var errs []error
 	for _, path := range st.made {
@@ -89,6 +93,8 @@ func (st *starting) run(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	p := watch(ctx, st.k, child, st.spec.LogPath, st.logStart)
+	p.holdLife(st.life)
+	st.life = nil // the process owns it
 	if err := st.handOver(ctx); err != nil {
 		return nil, st.giveUp(ctx, p, err)
 	}
@@ -110,7 +116,10 @@ func (st *starting) prepare(ctx context.Context) error {
 	c := *st.spec.Config
 	c.QMP = "qmp"
 	var err error
-	if st.argv, st.names, err = c.Args(spawn.FirstFD); err != nil {
+	if st.argv, st.names, err = c.Args(spawn.FirstFD + 1); err != nil { // behind the lifeline
+		return err
+	}
+	if st.life, st.files["lifeline"], err = os.Pipe(); err != nil {
 		return err
 	}
 	if st.files["qmp"], err = st.k.ListenUnix(st.spec.QMPPath, 0o600); err != nil {
@@ -137,7 +146,7 @@ func (st *starting) prepare(ctx context.Context) error {
 
 // fork starts taproom-launch with QEMU's descriptors.
 func (st *starting) fork() (*host.Process, error) {
-	files := make([]*os.File, 0, len(st.names))
+	files := append(make([]*os.File, 0, len(st.names)+1), st.files["lifeline"])
 	for _, name := range st.names {
 		f := st.spec.Files[name]
 		if name == "qmp" {

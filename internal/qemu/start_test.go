@@ -345,6 +345,34 @@ func TestExitIsNoticedWithItsStatus(t *testing.T) {
 	}
 }
 
+// TestADeathIsHeardOfFirst: the kernel closes descriptors in their order, and taps take it 20 ms each.
+func TestADeathIsHeardOfFirst(t *testing.T) {
+	t.Parallel()
+	p := start(t, spec(t, emulators(t)[0].minimal()))
+	if to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", p.PID())); err != nil || !strings.HasPrefix(to, "pipe:") {
+		t.Errorf("its first descriptor is %q, %v, want the pipe that tells of its death", to, err)
+	}
+	select {
+	case <-p.Dying():
+		t.Error("it is told to be dying")
+	default:
+	}
+	if p.Ending() {
+		t.Error("it is said to be ending")
+	}
+	if err := p.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Dying():
+	case <-t.Context().Done():
+		t.Fatal("nobody heard of its death")
+	}
+	if !p.Ending() {
+		t.Error("it is not said to be ending")
+	}
+}
+
 // strangers lists open files of QEMU that are neither its own making nor what it was given.
 func strangers(t *testing.T, pid int) []string {
 	t.Helper()
