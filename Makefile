@@ -74,12 +74,14 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench start
+	bin/taproom bench many
 	bin/taproom bench api
 	bin/taproom bench addresses
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed
 	tools/peers.sh build/peers
 	bin/taproom bench start --peers build/peers
+	bin/taproom bench many --peers build/peers --rounds 5
 	bin/taproom bench api --peers build/peers
 	bin/taproom bench addresses --peers build/peers
 
@@ -90,6 +92,7 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 	git archive $(BASE) | tar -x -C build/ab/src
 	CGO_ENABLED=0 go build -C build/ab/src -trimpath -o $(CURDIR)/build/ab/bin/ $(HOST_CMDS:%=./cmd/%)
 	bin/taproom bench start --base build/ab/bin
+	bin/taproom bench many --base build/ab/bin
 	bin/taproom bench api --base build/ab/bin
 	bin/taproom bench addresses --base build/ab/bin
 

@@ -17,20 +17,18 @@ import (
 	"taproom/internal/spec"
 )
 
-// bareQEMU starts QEMU with the command line of the guest and nothing around it: no launcher, no confinement, a tap that
-// is there already. It is the least that any start can cost.
+// bareQEMU starts QEMU with the command line of the guest and nothing around it: no launcher, no confinement, links that
+// are there already. It is the least that any start can cost.
 type bareQEMU struct {
 	k      *host.Kernel
 	dir    string
 	config *qemu.Config
-	tap    *host.Tap
+	taps   []*os.File
 }
 
-const bareTap = "bare0"
-
-// newBareQEMU compiles the guest as the daemon does.
-func newBareQEMU(ctx context.Context, d *ownDaemon) (*bareQEMU, error) {
-	dom, err := d.conn.Domain(ctx, "bench")
+// newBareQEMU compiles a guest that is defined as the daemon does. It makes a link for each NIC.
+func newBareQEMU(ctx context.Context, d *ownDaemon, name string, makeTap func(k *host.Kernel, nic int) (*os.File, error)) (*bareQEMU, error) {
+	dom, err := d.conn.Domain(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -43,21 +41,39 @@ func newBareQEMU(ctx context.Context, d *ownDaemon) (*bareQEMU, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := guest.Compile(doc, guest.Runtime{
-		Accel: "tcg", Dir: d.daemon.Root, QMP: "qmp", NICs: []guest.NICRuntime{{Tap: bareTap}}, Now: time.Now(),
-	})
+	nics := make([]guest.NICRuntime, len(doc.Devices.Interfaces))
+	for i := range nics {
+		nics[i].Tap = fmt.Sprintf("bare%d", i)
+	}
+	c, err := guest.Compile(doc, guest.Runtime{Accel: "tcg", Dir: d.daemon.Root, QMP: "qmp", NICs: nics, Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}
 	q := &bareQEMU{k: host.New(host.Options{}), dir: d.daemon.Root, config: c.Config}
-	if q.tap, err = q.k.CreateTap(host.TapSpec{Name: bareTap, VNetHdr: true}); err != nil {
-		return nil, err
+	for i := range nics {
+		f, err := makeTap(q.k, i)
+		if err != nil {
+			q.close()
+			return nil, err
+		}
+		q.taps = append(q.taps, f)
 	}
 	return q, nil
 }
 
+// bareTap makes a tap that is on no bridge.
+func bareTap(k *host.Kernel, nic int) (*os.File, error) {
+	t, err := k.CreateTap(host.TapSpec{Name: fmt.Sprintf("bare%d", nic), VNetHdr: true})
+	if err != nil {
+		return nil, err
+	}
+	return t.Files[0], nil
+}
+
 func (q *bareQEMU) close() {
-	_ = q.tap.Close()
+	for _, f := range q.taps {
+		_ = f.Close()
+	}
 	q.k.Close()
 }
 
@@ -79,12 +95,13 @@ func (q *bareQEMU) start(ctx context.Context) (took float64, err error) {
 	if err != nil {
 		return 0, errors.Join(err, conn.Close())
 	}
-	files := make([]*os.File, len(names))
+	files, taps := make([]*os.File, len(names)), q.taps
 	for i, name := range names {
-		files[i] = q.tap.Files[0]
 		if name == "qmp" {
 			files[i] = listen
+			continue
 		}
+		files[i], taps = taps[0], taps[1:] // one of them is as good as another
 	}
 	began := time.Now()
 	p, err := q.k.Start(host.ProcessSpec{

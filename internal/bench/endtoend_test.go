@@ -162,6 +162,19 @@ func TestTheCommandMeasuresTheAPIWithStableNames(t *testing.T) {
 	}
 }
 
+func TestTheCommandMeasuresManyNICsWithStableNames(t *testing.T) {
+	t.Parallel()
+	r := report(t, programs(t), "many", "--nics", "3", "--guests", "1", "--machine", "q35")
+	want := []string{"floor.tap.3.start ms", "tap.3.start ms", "tap.1x8.start ms", "tap.3.own ms"}
+	for _, stage := range []string{"parse", "plan", "links", "files", "exec", "qmp", "settle"} {
+		want = append(want, "tap.3.stage."+stage+" ms")
+	}
+	want = append(want, "tap.3.destroy ms", "tap.3.poweroff ms", "tap.3.killed ms", "tap.3.killed.neighbour ms", "tap.1x8.remove ms")
+	if d := cmp.Diff(want, figures(t, r)); d != "" {
+		t.Errorf("figures (-want +got):\n%s", d)
+	}
+}
+
 func TestTheCommandMeasuresAddressesWithStableNames(t *testing.T) {
 	t.Parallel()
 	r := report(t, programs(t), "addresses", "--networks", "10")
@@ -197,6 +210,10 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 		{[]string{"bench", "api", "--domains", "1"}, "--domains 1"},
 		{[]string{"bench", "addresses", "--networks", "1"}, "--networks 1"},
 		{[]string{"bench", "addresses", "--networks", "4001"}, "--networks 4001"},
+		{[]string{"bench", "many", "--nics", "0"}, "--nics 0"},
+		{[]string{"bench", "many", "--nics", "201"}, "--nics 201"},
+		{[]string{"bench", "many", "--guests", "0"}, "--guests 0"},
+		{[]string{"bench", "many", "--kind", "hub"}, `--kind "hub"`},
 		{[]string{"bench"}, "benchmark"},
 	} {
 		if _, said, code := taproom(t, dir, c.args...); code != 2 || !strings.Contains(said, c.want) {

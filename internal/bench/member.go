@@ -18,8 +18,12 @@ type Options struct {
 	Peers    string // folder with peers that are not installed, "" for none
 	Base     string // folder with the programs of another build to compare with, "" for none
 	Rounds   int
-	Domains  int // how many are defined where that is the question
-	Networks int // how many are served where that is the question
+	Domains  int    // how many are defined where that is the question
+	Networks int    // how many are served where that is the question
+	NICs     int    // of one guest, where that is the question
+	Kind     string // of those NICs: one of NICKinds
+	Machine  string // of that guest
+	Guests   int    // at once, where that is the question
 	Progress func(done, total int)
 }
 
@@ -46,6 +50,7 @@ type Member struct {
 func Members() []Member {
 	return []Member{
 		{Name: "start", About: "start of a paused guest with one NIC", Run: runStart},
+		{Name: "many", About: "a guest with very many NICs, and many guests at once", Run: runMany},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}

@@ -34,7 +34,7 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 			return nil, err
 		}
 	}
-	if b.floor, err = newBareQEMU(ctx, b.sides[0].own); err != nil {
+	if b.floor, err = newBareQEMU(ctx, b.sides[0].own, "bench", bareTap); err != nil {
 		return nil, err
 	}
 	contenders := []Contender{{Name: "floor", Unit: "ms", Run: b.measureFloor}}

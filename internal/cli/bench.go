@@ -49,6 +49,12 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--domains %d: at least two domains are needed, one of which runs", o.Domains)}
 		case o.Networks < 2 || o.Networks > bench.MostNetworks:
 			return &usageError{fmt.Errorf("--networks %d: from 2 to %d can be measured", o.Networks, bench.MostNetworks)}
+		case o.NICs < 1 || o.NICs > bench.MostNICs:
+			return &usageError{fmt.Errorf("--nics %d: from 1 to %d can be measured", o.NICs, bench.MostNICs)}
+		case o.Guests < 1 || o.Guests > bench.MostGuests:
+			return &usageError{fmt.Errorf("--guests %d: from 1 to %d can be measured", o.Guests, bench.MostGuests)}
+		case !slices.Contains(bench.NICKinds(), o.Kind):
+			return &usageError{fmt.Errorf("--kind %q: a NIC is one of %s", o.Kind, strings.Join(bench.NICKinds(), ", "))}
 		}
 		if !sandbox.Inside() {
 			return enter(c.Context())
@@ -70,6 +76,10 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntVar(&o.Rounds, "rounds", 20, "how often each side is measured")
 	c.Flags().IntVar(&o.Domains, "domains", 500, "how many domains are defined, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.Networks, "networks", 1000, "how many networks are served, where that is the question; figures are named by it")
+	c.Flags().IntVar(&o.NICs, "nics", 82, "how many NICs the guest has, where that is the question; figures are named by it")
+	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
+	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
+	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
 	c.Flags().StringVar(&o.Peers, "peers", "", "`folder` with peers to measure beside, as tools/peers.sh fills it")
 	for _, flag := range []string{"base", "peers"} {
