@@ -23,13 +23,9 @@ func (k *Kernel) AllAddresses() (map[int][]netip.Prefix, error) { return k.addre
 // addresses asks for those of one link; a kernel before 4.20 answers with those of all.
 func (k *Kernel) addresses(index int) (map[int][]netip.Prefix, error) {
 	k.Step("address list")
-	c, err := k.conn()
-	if err != nil {
-		return nil, err
-	}
 	h := nl.NewIfAddrmsg(unix.AF_UNSPEC)
 	h.Index = uint32(index)
-	msgs, err := c.get(unix.RTM_GETADDR, unix.NLM_F_DUMP, unix.RTM_NEWADDR, h)
+	msgs, err := k.get(unix.RTM_GETADDR, unix.NLM_F_DUMP, unix.RTM_NEWADDR, h)
 	if errors.Is(err, unix.ENODEV) {
 		return nil, fmt.Errorf("list addresses of link %d: %w: %w", index, ErrNoLink, err)
 	}
@@ -109,10 +105,6 @@ func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
 	} else {
 		k.Step("address delete")
 	}
-	c, err := k.conn()
-	if err != nil {
-		return err
-	}
 	family := unix.AF_INET
 	if p.Addr().Is6() {
 		family = unix.AF_INET6
@@ -127,7 +119,7 @@ func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
 	if family == unix.AF_INET6 && kind == unix.RTM_NEWADDR {
 		data = append(data, nl.NewRtAttr(unix.IFA_FLAGS, nl.Uint32Attr(unix.IFA_F_NODAD)))
 	}
-	return c.do(kind, flags, data...)
+	return k.do(kind, flags, data...)
 }
 
 func lastAddress(p netip.Prefix) []byte {

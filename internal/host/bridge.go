@@ -23,10 +23,6 @@ type BridgeSpec struct {
 // is in use.
 func (k *Kernel) CreateBridge(s BridgeSpec) (int, error) {
 	k.Step("bridge create")
-	c, err := k.conn()
-	if err != nil {
-		return 0, err
-	}
 	data := []nl.NetlinkRequestData{linkHeader(0), nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(s.Name))}
 	if s.MAC != "" {
 		mac, err := net.ParseMAC(s.MAC)
@@ -43,7 +39,7 @@ func (k *Kernel) CreateBridge(s BridgeSpec) (int, error) {
 	}
 	data = append(data, bridgeInfo(s.STP, s.Delay))
 	// The kernel echoes the link it made, so its index needs no second look at a name that might have changed hands.
-	msgs, err := c.get(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|unix.NLM_F_ECHO, unix.RTM_NEWLINK, data...)
+	msgs, err := k.get(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|unix.NLM_F_ECHO, unix.RTM_NEWLINK, data...)
 	if errors.Is(err, unix.EEXIST) {
 		return 0, fmt.Errorf("create bridge %s: %w: %w", s.Name, ErrTaken, err)
 	}

@@ -7,9 +7,9 @@ type Kernel struct {
 	hook func(call string)
 	run  func(func())
 
-	mu      sync.Mutex
-	talk    *rtnl // requests that answer at once
-	removal *rtnl // removals: a bridge's takes tens of milliseconds, and nobody should queue behind it
+	mu   sync.Mutex
+	open map[*rtnl]bool // every rtnetlink socket
+	idle []*rtnl        // those nobody talks on
 }
 
 // Options configure a Kernel. The zero value is the production one.
@@ -23,7 +23,7 @@ type Options struct {
 
 // New returns a Kernel. Close it to give its sockets back.
 func New(o Options) *Kernel {
-	k := &Kernel{hook: o.Hook, run: o.Run}
+	k := &Kernel{hook: o.Hook, run: o.Run, open: map[*rtnl]bool{}}
 	if k.hook == nil {
 		k.hook = func(string) {}
 	}
@@ -43,10 +43,9 @@ func (k *Kernel) InNetNS(f func()) { k.run(f) }
 func (k *Kernel) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, c := range []*rtnl{k.talk, k.removal} {
-		if c != nil {
-			c.close()
-		}
+	for c := range k.open {
+		c.close()
 	}
-	k.talk, k.removal = nil, nil
+	clear(k.open)
+	k.idle = nil
 }

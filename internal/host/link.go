@@ -81,15 +81,11 @@ func (k *Kernel) Links() ([]Link, error) {
 }
 
 func (k *Kernel) linkMessages(index, flags int, extra ...nl.NetlinkRequestData) ([][]byte, error) {
-	c, err := k.conn()
-	if err != nil {
-		return nil, err
-	}
 	data := append([]nl.NetlinkRequestData{
 		linkHeader(index),
 		nl.NewRtAttr(unix.IFLA_EXT_MASK, nl.Uint32Attr(skipStats)),
 	}, extra...)
-	return c.get(unix.RTM_GETLINK, flags, unix.RTM_NEWLINK, data...)
+	return k.get(unix.RTM_GETLINK, flags, unix.RTM_NEWLINK, data...)
 }
 
 func linkHeader(index int) *nl.IfInfomsg {
@@ -146,20 +142,9 @@ func parseLinkInfo(l *Link, b []byte) error {
 }
 
 // change sends one RTM_SETLINK-like message about a link and names the link in the error.
-func (k *Kernel) change(step string, index int, h *nl.IfInfomsg, extra ...nl.NetlinkRequestData) error {
+func (k *Kernel) change(step string, index int, data ...nl.NetlinkRequestData) error {
 	k.Step(step)
-	c, err := k.conn()
-	if err != nil {
-		return err
-	}
-	err = c.do(unix.RTM_NEWLINK, 0, append([]nl.NetlinkRequestData{h}, extra...)...)
-	if errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("%s: link %d: %w: %w", step, index, ErrNoLink, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: link %d: %w", step, index, err)
-	}
-	return nil
+	return changeError(step, index, k.do(unix.RTM_NEWLINK, 0, data...))
 }
 
 // LinkSettings are several changes of one link, made by one message: the kernel applies master, group, MAC, MTU and up
@@ -175,32 +160,11 @@ type LinkSettings struct {
 
 // SetLink changes several things of a link at once.
 func (k *Kernel) SetLink(index int, s LinkSettings) error {
-	h := linkHeader(index)
-	var extra []nl.NetlinkRequestData
-	if s.MAC != "" {
-		mac, err := net.ParseMAC(s.MAC)
-		if err != nil {
-			return fmt.Errorf("set link %d: %w", index, err)
-		}
-		extra = append(extra, nl.NewRtAttr(unix.IFLA_ADDRESS, mac))
+	data, err := s.message(index)
+	if err != nil {
+		return err
 	}
-	if s.MTU != 0 {
-		extra = append(extra, nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(s.MTU))))
-	}
-	if s.Group != 0 {
-		extra = append(extra, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(s.Group)))
-	}
-	if s.Master != 0 {
-		extra = append(extra, nl.NewRtAttr(unix.IFLA_MASTER, nl.Uint32Attr(uint32(s.Master))))
-	}
-	if s.Up {
-		h.Flags |= unix.IFF_UP
-	}
-	if s.AllMulticast {
-		h.Flags |= unix.IFF_ALLMULTI
-	}
-	h.Change = h.Flags
-	return k.change("link set", index, h, extra...)
+	return k.change("link set", index, data...)
 }
 
 // SetAlias writes a link's alias. In a message that creates a link the kernel ignores it.

@@ -3,68 +3,58 @@ package host
 import (
 	"errors"
 	"fmt"
-	"sync"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// maxRemovals bounds how many removals are under way at a time.
-const maxRemovals = 64
-
 // DeleteLink removes the link with that index, whatever its name is by now. One that is gone is not an error. The
-// removal of a bridge waits for a grace period of the kernel, some 20 ms; it has a socket of its own, so other calls do
-// not queue behind it.
+// removal waits for a grace period of the kernel, some 20 ms.
 func (k *Kernel) DeleteLink(index int) error {
 	k.Step("link delete")
-	c, err := k.removalConn()
-	if err != nil {
-		return err
-	}
-	return c.deleteLink(index)
+	return k.deleteLink(index)
 }
 
-// DeleteLinks removes several links that are not bridges, side by side: each waits for a grace period, and waiting
-// together they share it. (Bridges wait one after the other under the kernel's lock; side by side they take twice as
-// long.) All are tried; the error holds those of all that failed.
-func (k *Kernel) DeleteLinks(indexes []int) error {
-	if len(indexes) == 1 {
+// DeleteLinks removes several links that are not bridges by one request, so that they wait for one grace period and not
+// each for one: they are moved into a group first, in which nothing is that should stay, and the group is removed. (Side by
+// side by index 82 taps take three times as long, one after the other 2 s.) Those that are gone are no error.
+func (k *Kernel) DeleteLinks(group uint32, indexes []int) error {
+	switch len(indexes) {
+	case 0:
+		return nil
+	case 1:
 		return k.DeleteLink(indexes[0])
 	}
-	var wg sync.WaitGroup
-	errs := make([]error, min(len(indexes), maxRemovals))
-	conns := make([]*rtnl, len(errs))
-	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				c.close()
-			}
-		}
-	}()
-	for i := range conns {
-		var err error
-		if conns[i], err = k.dialRtnl(); err != nil {
-			return err
-		}
+	if group == 0 { // every link's that was told nothing else
+		return errors.New("delete links: group 0 is everybody's")
 	}
-	for range indexes { // on the caller's goroutine, as all steps are, and before the first removal
-		k.Step("link delete")
-	}
-	for i, c := range conns {
-		wg.Go(func() {
-			for j := i; j < len(indexes); j += len(conns) {
-				errs[i] = errors.Join(errs[i], c.deleteLink(indexes[j]))
+	var errs []error
+	p := k.Pipeline()
+	for _, index := range indexes {
+		if index <= 0 {
+			errs = append(errs, fmt.Errorf("delete link: %d is no index", index))
+			continue
+		}
+		p.SetLink(index, LinkSettings{Group: group}, func(err error) {
+			if err != nil && !errors.Is(err, ErrNoLink) {
+				errs = append(errs, err)
 			}
 		})
 	}
-	wg.Wait()
+	p.Flush()
+	k.Step("link delete")
+	err := k.do(unix.RTM_DELLINK, 0, linkHeader(0), nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
+	if err != nil && !errors.Is(err, unix.ENODEV) { // all are gone
+		errs = append(errs, fmt.Errorf("delete the links of group %d: %w", group, err))
+	}
 	return errors.Join(errs...)
 }
 
-func (c *rtnl) deleteLink(index int) error {
+func (k *Kernel) deleteLink(index int) error {
 	if index <= 0 {
 		return fmt.Errorf("delete link: %d is no index", index) // the kernel would fall back to name or group
 	}
-	err := c.do(unix.RTM_DELLINK, 0, linkHeader(index))
+	err := k.do(unix.RTM_DELLINK, 0, linkHeader(index))
 	if err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("delete link %d: %w", index, err)
 	}

@@ -9,6 +9,9 @@ import (
 	"taproom/internal/host/hosttest"
 )
 
+// leaving is the group of links that go.
+const leaving = 0x40007461
+
 // manyTaps makes n taps on a bridge and returns their indexes.
 func manyTaps(t testing.TB, k *host.Kernel, bridge, n int) (indexes []int, closeAll func() error) {
 	t.Helper()
@@ -35,33 +38,33 @@ func manyTaps(t testing.TB, k *host.Kernel, bridge, n int) (indexes []int, close
 func TestManyLinksAreRemovedAtOnceEvenIfSomeAreGone(t *testing.T) {
 	t.Parallel()
 	ns := hosttest.NewNS(t)
-	calls := 0
-	k := ns.KernelWith(func(c string) {
-		if c == "link delete" {
-			calls++
-		}
-	})
+	calls := map[string]int{}
+	k := ns.KernelWith(func(c string) { calls[c]++ })
 	defer k.Close()
 	bridge, err := k.CreateBridge(host.BridgeSpec{Name: "br0"})
 	must(t, err)
 	indexes, closeAll := manyTaps(t, k, bridge, 70) // more than are under way at a time
-	must(t, k.DeleteLinks(append(indexes, 999999)))
-	if calls != 71 {
-		t.Errorf("%d calls were announced for 71 removals", calls)
+	clear(calls)
+	must(t, k.DeleteLinks(leaving, append(indexes, 999999)))
+	if calls["link set"] != 71 || calls["link delete"] != 1 {
+		t.Errorf("announced for 71 removals: %v, want 71 moves into a group and its removal", calls)
 	}
 	links, err := k.Links()
 	if err != nil || len(links) != 2 {
 		t.Errorf("left: %v, %v, want lo and br0", links, err)
 	}
-	must(t, errors.Join(closeAll(), k.DeleteLinks([]int{bridge}), k.DeleteLinks(nil)))
-	if err := k.DeleteLinks([]int{0, -1}); err == nil {
+	must(t, errors.Join(closeAll(), k.DeleteLinks(leaving, []int{bridge}), k.DeleteLinks(leaving, nil)))
+	if err := k.DeleteLinks(leaving, []int{0, -1}); err == nil {
 		t.Error("indexes that are none were accepted")
+	}
+	if err := k.DeleteLinks(0, []int{1, 2}); err == nil {
+		t.Error("the group that every link is in was accepted")
 	}
 }
 
 func BenchmarkRemove82BridgedTaps(b *testing.B) {
 	for name, remove := range map[string]func(k *host.Kernel, indexes []int) error{
-		"together": func(k *host.Kernel, indexes []int) error { return k.DeleteLinks(indexes) },
+		"together": func(k *host.Kernel, indexes []int) error { return k.DeleteLinks(leaving, indexes) },
 		"in turn": func(k *host.Kernel, indexes []int) error {
 			var err error
 			for _, i := range indexes {

@@ -18,11 +18,7 @@ type LinkStats struct {
 // LinkStats reads the counters of the link of that name.
 func (k *Kernel) LinkStats(name string) (LinkStats, error) {
 	k.Step("link stats")
-	c, err := k.conn()
-	if err != nil {
-		return LinkStats{}, err
-	}
-	msgs, err := c.get(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, linkHeader(0),
+	msgs, err := k.get(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, linkHeader(0),
 		nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)))
 	if errors.Is(err, unix.ENODEV) {
 		return LinkStats{}, fmt.Errorf("link %s: %w", name, ErrNoLink)

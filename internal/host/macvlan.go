@@ -53,18 +53,36 @@ func (s MacvlanSpec) kind() string {
 	return "macvlan"
 }
 
-// CreateMacvlan makes a macvlan or macvtap, down and without an alias, by one message and returns its index. ErrTaken when
+// CreateMacvlan makes a macvlan or macvtap, down and without an alias, by one message; done learns its index. ErrTaken when
 // the name is in use, ErrNoLink when there is no lower link, Missing when the kernel has no such links. EBUSY means that
 // the lower link is a port of a bridge or bond, EINVAL that it is no Ethernet link, that mode passthrough is in use on it or
 // needs it for itself, or that its MTU is smaller.
-func (k *Kernel) CreateMacvlan(s MacvlanSpec) (int, error) {
-	k.Step(s.kind() + " create")
-	c, err := k.conn()
+func (p *Pipeline) CreateMacvlan(s MacvlanSpec, done func(index int, err error)) {
+	data, err := s.message()
 	if err != nil {
-		return 0, err
+		done(0, fmt.Errorf("create %s %s: %w", s.kind(), s.Name, err))
+		return
 	}
+	p.create(s.kind()+" create", s.Name, func(index int, err error) {
+		if err != nil {
+			err = s.createError(err)
+		}
+		done(index, err)
+	}, data...)
+}
+
+// CreateMacvlan is Pipeline.CreateMacvlan for one alone.
+func (k *Kernel) CreateMacvlan(s MacvlanSpec) (index int, err error) {
+	p := k.Pipeline()
+	p.CreateMacvlan(s, func(i int, cerr error) { index, err = i, cerr })
+	p.Flush()
+	return index, err
+}
+
+// message says the specification as a request.
+func (s MacvlanSpec) message() ([]nl.NetlinkRequestData, error) {
 	if s.Lower <= 0 {
-		return 0, fmt.Errorf("create %s %s: %d is no index of a lower link", s.kind(), s.Name, s.Lower)
+		return nil, fmt.Errorf("%d is no index of a lower link", s.Lower)
 	}
 	data := []nl.NetlinkRequestData{
 		linkHeader(0), nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(s.Name)), nl.NewRtAttr(unix.IFLA_LINK, nl.Uint32Attr(uint32(s.Lower))),
@@ -72,7 +90,7 @@ func (k *Kernel) CreateMacvlan(s MacvlanSpec) (int, error) {
 	if s.MAC != "" && s.Mode != MacvlanPassthrough {
 		mac, err := net.ParseMAC(s.MAC)
 		if err != nil {
-			return 0, fmt.Errorf("create %s %s: %w", s.kind(), s.Name, err)
+			return nil, err
 		}
 		data = append(data, nl.NewRtAttr(unix.IFLA_ADDRESS, mac))
 	}
@@ -82,17 +100,7 @@ func (k *Kernel) CreateMacvlan(s MacvlanSpec) (int, error) {
 	if s.Group != 0 {
 		data = append(data, nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(s.Group)))
 	}
-	data = append(data, macvlanInfo(s.kind(), s.Mode))
-	msgs, err := c.get(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|unix.NLM_F_ECHO, unix.RTM_NEWLINK, data...)
-	if err != nil {
-		return 0, s.createError(err)
-	}
-	if len(msgs) == 0 { // before Linux 6.2 RTM_NEWLINK has no echo
-		l, err := k.LinkByName(s.Name)
-		return l.Index, err
-	}
-	l, err := parseLink(msgs[0])
-	return l.Index, err
+	return append(data, macvlanInfo(s.kind(), s.Mode)), nil
 }
 
 func (s MacvlanSpec) createError(err error) error {

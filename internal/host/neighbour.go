@@ -22,11 +22,7 @@ type Neighbour struct {
 // was seen and ErrPartial.
 func (k *Kernel) Neighbours() ([]Neighbour, error) {
 	k.Step("neighbour list")
-	c, err := k.conn()
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := c.get(unix.RTM_GETNEIGH, unix.NLM_F_DUMP, unix.RTM_NEWNEIGH, &neighbourHeader{})
+	msgs, err := k.get(unix.RTM_GETNEIGH, unix.NLM_F_DUMP, unix.RTM_NEWNEIGH, &neighbourHeader{})
 	if err != nil && !errors.Is(err, ErrPartial) {
 		return nil, fmt.Errorf("list neighbours: %w", err)
 	}

@@ -12,29 +12,59 @@ import (
 // ErrPartial wraps an interrupted dump: what it did not show may still exist, so nothing may be deleted because of it.
 var ErrPartial = errors.New("the kernel's answer is incomplete: it changed while it was read")
 
-// rtnl is one rtnetlink socket. It stays in the namespace it was opened in; the library serialises requests on it.
+// maxIdle bounds how many sockets are kept while nobody talks on them.
+const maxIdle = 8
+
+// rtnl is one rtnetlink socket. It stays in the namespace it was opened in, and one conversation at a time has it: requests
+// of two callers meet nowhere before the kernel.
 type rtnl struct {
-	sockets map[int]*nl.SocketHandle
+	handle *nl.SocketHandle
+	buf    []byte // of pipelines
 }
 
-// conn returns the socket for short requests, opened where the Kernel's network namespace is current.
-func (k *Kernel) conn() (*rtnl, error) { return k.lazyConn(&k.talk) }
-
-// removalConn returns the socket for removals.
-func (k *Kernel) removalConn() (*rtnl, error) { return k.lazyConn(&k.removal) }
-
-func (k *Kernel) lazyConn(c **rtnl) (*rtnl, error) {
+// lease returns a socket that nobody else talks on.
+func (k *Kernel) lease() (*rtnl, error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if *c != nil {
-		return *c, nil
+	if n := len(k.idle); n > 0 {
+		c := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		k.mu.Unlock()
+		return c, nil
 	}
-	opened, err := k.dialRtnl()
+	k.mu.Unlock()
+	c, err := k.dialRtnl()
 	if err != nil {
 		return nil, err
 	}
-	*c = opened
-	return opened, nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.open[c] = true
+	return c, nil
+}
+
+// giveBack ends a conversation. Every answer to it was read.
+func (k *Kernel) giveBack(c *rtnl) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.open[c] { // the Kernel was closed meanwhile
+		return
+	}
+	if len(k.idle) < maxIdle {
+		k.idle = append(k.idle, c)
+		return
+	}
+	delete(k.open, c)
+	c.close()
+}
+
+// hangUp ends a conversation that went wrong: answers may still come.
+func (k *Kernel) hangUp(c *rtnl) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open[c] {
+		delete(k.open, c)
+		c.close()
+	}
 }
 
 // dialRtnl opens a socket where the Kernel's network namespace is current.
@@ -50,20 +80,15 @@ func (k *Kernel) dialRtnl() (*rtnl, error) {
 	// failed dump does not have, and panics. Asking for the addresses of a link that has gone is enough.
 	// Strict checking makes the kernel heed the link in a request for addresses, so that answering costs what was asked.
 	_ = unix.SetsockoptInt(s.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
-	return &rtnl{sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: s}}}, nil
+	return &rtnl{handle: &nl.SocketHandle{Socket: s}}, nil
 }
 
-func (c *rtnl) close() {
-	for _, s := range c.sockets {
-		s.Close()
-	}
-}
+func (c *rtnl) close() { c.handle.Close() }
 
-// request sends one message and waits for its answer. Flags are added to NLM_F_REQUEST.
-func (c *rtnl) request(kind, flags int, data ...nl.NetlinkRequestData) *nl.NetlinkRequest {
+// message is one request. Flags are added to NLM_F_REQUEST.
+func message(kind, flags int, data ...nl.NetlinkRequestData) *nl.NetlinkRequest {
 	r := &nl.NetlinkRequest{
 		NlMsghdr: unix.NlMsghdr{Len: unix.SizeofNlMsghdr, Type: uint16(kind), Flags: unix.NLM_F_REQUEST | uint16(flags)},
-		Sockets:  c.sockets,
 	}
 	for _, d := range data {
 		r.AddData(d)
@@ -71,15 +96,26 @@ func (c *rtnl) request(kind, flags int, data ...nl.NetlinkRequestData) *nl.Netli
 	return r
 }
 
+// ask sends one message and waits for its answers, those of kind want.
+func (k *Kernel) ask(r *nl.NetlinkRequest, want uint16) ([][]byte, error) {
+	c, err := k.lease()
+	if err != nil {
+		return nil, err
+	}
+	defer k.giveBack(c)
+	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: c.handle}
+	return r.Execute(unix.NETLINK_ROUTE, want)
+}
+
 // do sends a message that is answered by an acknowledgement.
-func (c *rtnl) do(kind, flags int, data ...nl.NetlinkRequestData) error {
-	_, err := c.request(kind, flags|unix.NLM_F_ACK, data...).Execute(unix.NETLINK_ROUTE, 0)
+func (k *Kernel) do(kind, flags int, data ...nl.NetlinkRequestData) error {
+	_, err := k.ask(message(kind, flags|unix.NLM_F_ACK, data...), 0)
 	return err
 }
 
 // get sends a message that is answered by messages of kind want.
-func (c *rtnl) get(kind, flags int, want uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
-	out, err := c.request(kind, flags, data...).Execute(unix.NETLINK_ROUTE, want)
+func (k *Kernel) get(kind, flags int, want uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
+	out, err := k.ask(message(kind, flags, data...), want)
 	if errors.Is(err, netlink.ErrDumpInterrupted) {
 		return out, fmt.Errorf("%w: %w", ErrPartial, err)
 	}

@@ -19,11 +19,7 @@ func FuzzMessages(f *testing.F) {
 		get, want int
 		header    nl.NetlinkRequestData
 	}{{unix.RTM_GETLINK, unix.RTM_NEWLINK, linkHeader(0)}, {unix.RTM_GETADDR, unix.RTM_NEWADDR, nl.NewIfAddrmsg(unix.AF_UNSPEC)}} {
-		c, err := k.conn()
-		if err != nil {
-			f.Fatal(err)
-		}
-		msgs, err := c.get(dump.get, unix.NLM_F_DUMP, uint16(dump.want), dump.header)
+		msgs, err := k.get(dump.get, unix.NLM_F_DUMP, uint16(dump.want), dump.header)
 		if err != nil && !errors.Is(err, ErrPartial) {
 			f.Fatal(err)
 		}

@@ -34,12 +34,8 @@ func (k *Kernel) Routes() ([]Route, error) {
 
 func (k *Kernel) routes(family uint8) ([]Route, error) {
 	k.Step("route list")
-	c, err := k.conn()
-	if err != nil {
-		return nil, err
-	}
 	h := &nl.RtMsg{RtMsg: unix.RtMsg{Family: family}}
-	msgs, err := c.get(unix.RTM_GETROUTE, unix.NLM_F_DUMP, unix.RTM_NEWROUTE, h)
+	msgs, err := k.get(unix.RTM_GETROUTE, unix.NLM_F_DUMP, unix.RTM_NEWROUTE, h)
 	if err != nil && !errors.Is(err, ErrPartial) {
 		return nil, err
 	}

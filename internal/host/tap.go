@@ -49,7 +49,11 @@ func (k *Kernel) CreateTap(s TapSpec) (*Tap, error) {
 		flags |= unix.IFF_MULTI_QUEUE
 	}
 	t := &Tap{Name: s.Name}
-	var err error
+	c, err := k.lease()
+	if err != nil {
+		return nil, fmt.Errorf("create tap %s: %w", s.Name, err)
+	}
+	defer k.giveBack(c)
 	k.InNetNS(func() { // the descriptor belongs to the namespace it was opened in
 		for q := range queues {
 			exclusive := uint16(0)
@@ -62,8 +66,10 @@ func (k *Kernel) CreateTap(s TapSpec) (*Tap, error) {
 			}
 			t.Files = append(t.Files, f)
 		}
-		t.Index, err = linkIndex(s.Name)
 	})
+	if err == nil {
+		t.Index, err = c.linkIndex(s.Name)
+	}
 	if err != nil {
 		_ = t.Close()
 		if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EINVAL) && k.exists(s.Name) {
@@ -98,18 +104,12 @@ func openTap(name string, flags uint16) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "tap "+name), nil
 }
 
-// linkIndex asks for the index of a link in the calling thread's namespace. It is ours, so the name cannot have changed
-// hands.
-func linkIndex(name string) (int, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
+// linkIndex asks for the index of a link in the socket's namespace. It is ours, so the name cannot have changed hands.
+func (c *rtnl) linkIndex(name string) (int, error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
 		return 0, err
 	}
-	err = unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr)
+	err = unix.IoctlIfreq(c.handle.Socket.GetFd(), unix.SIOCGIFINDEX, ifr)
 	return int(ifr.Uint32()), err
 }

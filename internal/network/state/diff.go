@@ -26,7 +26,7 @@ func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	if len(d.gone) > 0 {
 		early, del = del, nil
 	}
-	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.linkRemovals, d.bridges(), d.sysctls(),
+	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
 		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.services()), nil
 }
 

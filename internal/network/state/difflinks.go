@@ -138,8 +138,10 @@ func changeSettings(master, link target, have, want Port) Plan {
 	return p
 }
 
+// ports makes and changes taps. What is made goes through its stages together, since requests that follow each other
+// share a conversation.
 func (d *differ) ports() Plan {
-	var p Plan
+	var changed, made, quiet, queues, set, labelled Plan
 	for _, name := range sortedKeys(d.want.Ports) {
 		want := d.want.Ports[name]
 		have, ok := d.old.Ports[name]
@@ -147,7 +149,7 @@ func (d *differ) ports() Plan {
 			have.Master = "" // its bridge is another one by then
 		}
 		if ok && !d.gone[name] {
-			p = append(p, d.changePort(name, have, want)...)
+			changed = append(changed, d.changePort(name, have, want)...)
 			continue
 		}
 		if want.Held { // it went with who held it
@@ -155,12 +157,30 @@ func (d *differ) ports() Plan {
 		}
 		d.made[name] = true
 		link := d.current(name)
-		p = append(p, AddTap{Spec: host.TapSpec{Name: name, Queues: want.Queues, VNetHdr: true}})
+		made = append(made, AddTap{Spec: host.TapSpec{Name: name, Queues: want.Queues, VNetHdr: true}})
 		if want.NoIPv6 {
-			p = append(p, setNoIPv6(name, true))
+			quiet = append(quiet, setNoIPv6(name, true))
 		}
-		p = append(p, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}},
-			SetAlias{Link: link, Alias: Alias(want.Owner)})
+		queues = append(queues, NoQueue{Link: link})
+		set = append(set, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}})
+		labelled = append(labelled, SetAlias{Link: link, Alias: Alias(want.Owner)})
+	}
+	return slices.Concat(changed, made, quiet, queues, set, labelled)
+}
+
+// stay takes links that somebody was about to remove from among those that go: before these do.
+func (d *differ) stay() Plan {
+	var p Plan
+	back := func(name string, leaving bool) {
+		if leaving && !d.gone[name] {
+			p = append(p, SetLink{Link: d.target(name), Settings: host.LinkSettings{Group: d.env.Group}})
+		}
+	}
+	for _, name := range sortedKeys(d.want.Ports) {
+		back(name, d.old.Ports[name].Leaving)
+	}
+	for _, name := range sortedKeys(d.want.Macvlans) {
+		back(name, d.old.Macvlans[name].Leaving)
 	}
 	return p
 }

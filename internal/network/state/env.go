@@ -16,7 +16,7 @@ type Env struct {
 	Firewall FirewallBackend // nil: elements are neither observed nor planned
 	Services ServiceBackend  // nil: services are neither observed nor planned
 
-	// Timed, where it is not nil, is told how long each step took.
+	// Timed, where it is not nil, is told how long each step took, and those that were under way together as the first.
 	Timed func(s Step, began, ended time.Time)
 
 	// Taps are those that Apply made, by name. The caller passes their descriptors on and closes them; it also closes
@@ -84,6 +84,10 @@ func (e *ForeignError) Error() string {
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
 const aliasPrefix = "taproom:"
+
+// leaving is the group that links of ours are moved into which are removed together. Where a daemon is killed before it
+// removes them, they are still known as ours.
+func leaving(group uint32) uint32 { return group | 1<<27 }
 
 // Alias is what the alias of a link says that belongs to the object with that UUID.
 func Alias(owner string) string { return aliasPrefix + owner }

@@ -115,6 +115,8 @@ func (s AddTap) Apply(_ context.Context, r *Run) error {
 	return nil
 }
 
+func (s AddTap) about() string { return s.Spec.Name }
+
 // SetAlias labels a link with its owner.
 type SetAlias struct {
 	creates
@@ -128,13 +130,18 @@ func (s SetAlias) String() string {
 }
 
 // Apply implements Step.
-func (s SetAlias) Apply(_ context.Context, r *Run) error {
+func (s SetAlias) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s SetAlias) send(p *host.Pipeline, r *Run, done func(error)) {
 	i, err := r.index(s.Link.Name, s.Link.Index)
 	if err != nil {
-		return err
+		done(err)
+		return
 	}
-	return r.Kernel.SetAlias(i, s.Alias)
+	p.SetAlias(i, s.Alias, done)
 }
+
+func (s SetAlias) about() string { return s.Link.Name }
 
 // SetLink changes several settings of a link by one message.
 type SetLink struct {
@@ -169,18 +176,46 @@ func (s SetLink) String() string {
 }
 
 // Apply implements Step.
-func (s SetLink) Apply(_ context.Context, r *Run) error {
+func (s SetLink) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s SetLink) send(p *host.Pipeline, r *Run, done func(error)) {
+	i, err := r.index(s.Link.Name, s.Link.Index)
+	if err == nil && s.Master.Name != "" {
+		s.Settings.Master, err = r.lookup(s.Master)
+	}
+	if err != nil {
+		done(err)
+		return
+	}
+	p.SetLink(i, s.Settings, done)
+}
+
+func (s SetLink) about() string { return s.Link.Name }
+
+// NoQueue lets a new tap come up without a queue before its own.
+type NoQueue struct {
+	creates
+	Link target
+}
+
+// String implements Step.
+func (s NoQueue) String() string {
+	return shell("tc", "qdisc", "replace", "dev", s.Link.Name, "root", "noqueue")
+}
+
+// Apply implements Step.
+func (s NoQueue) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s NoQueue) send(p *host.Pipeline, r *Run, done func(error)) {
 	i, err := r.index(s.Link.Name, s.Link.Index)
 	if err != nil {
-		return err
+		done(err)
+		return
 	}
-	if s.Master.Name != "" {
-		if s.Settings.Master, err = r.lookup(s.Master); err != nil {
-			return err
-		}
-	}
-	return r.Kernel.SetLink(i, s.Settings)
+	p.NoQueue(i, done)
 }
+
+func (s NoQueue) about() string { return s.Link.Name }
 
 // Detach takes a port off its bridge.
 type Detach struct {

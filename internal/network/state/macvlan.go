@@ -25,6 +25,8 @@ type Macvlan struct {
 	AllMulticast bool
 	Up           bool
 	Queues       int // 0 is 1; counts only when it is made
+	// Leaving says that somebody was about to remove it and did not. Only observed.
+	Leaving bool
 	// Held says that a guest has its descriptors: it is changed and never made. Only desired.
 	Held bool
 }

@@ -8,12 +8,11 @@ import (
 	"taproom/internal/host"
 )
 
-// AddMacvlan makes a macvlan or macvtap, down and without label. A macvtap's descriptors are in Env.Taps afterwards.
+// AddMacvlan makes a macvlan or macvtap, down and without label.
 type AddMacvlan struct {
 	creates
-	Spec   host.MacvlanSpec // without Lower
-	Lower  target
-	Queues int
+	Spec  host.MacvlanSpec // without Lower
+	Lower target
 }
 
 // String implements Step.
@@ -26,10 +25,7 @@ func (s AddMacvlan) String() string {
 		words = append(words, "mtu", strconv.Itoa(s.Spec.MTU))
 	}
 	words = append(words, "group", strconv.FormatUint(uint64(s.Spec.Group), 10), "type", macvlanKind(s.Spec.Tap), "mode", s.Spec.Mode.String())
-	if !s.Spec.Tap {
-		return shell(words...)
-	}
-	return shell(words...) + " # without a shell: descriptors for the guest"
+	return shell(words...)
 }
 
 func macvlanKind(tap bool) string {
@@ -40,33 +36,58 @@ func macvlanKind(tap bool) string {
 }
 
 // Apply implements Step.
-func (s AddMacvlan) Apply(_ context.Context, r *Run) error {
+func (s AddMacvlan) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s AddMacvlan) send(p *host.Pipeline, r *Run, done func(error)) {
 	var err error
 	if s.Spec.Lower, err = r.lookup(s.Lower); err != nil {
+		done(err)
+		return
+	}
+	p.CreateMacvlan(s.Spec, func(index int, err error) {
+		if err == nil {
+			r.made[s.Spec.Name] = index
+		}
+		done(taken(s.Spec.Name, err))
+	})
+}
+
+func (s AddMacvlan) about() string { return s.Spec.Name }
+
+// OpenMacvtap opens the descriptors of a macvtap that its plan made. They are in Env.Taps afterwards.
+type OpenMacvtap struct {
+	creates
+	Link   target
+	Queues int
+}
+
+// String implements Step.
+func (s OpenMacvtap) String() string {
+	return "# no command: descriptors of " + s.Link.Name + " for the guest"
+}
+
+// Apply implements Step.
+func (s OpenMacvtap) Apply(_ context.Context, r *Run) error {
+	index, err := r.index(s.Link.Name, s.Link.Index)
+	if err != nil {
 		return err
 	}
-	index, err := r.Kernel.CreateMacvlan(s.Spec)
-	if err != nil {
-		return taken(s.Spec.Name, err)
-	}
-	r.made[s.Spec.Name] = index
-	if !s.Spec.Tap {
-		return nil
-	}
-	t, err := r.Kernel.OpenMacvtap(s.Spec.Name, index, s.Queues)
+	t, err := r.Kernel.OpenMacvtap(s.Link.Name, index, s.Queues)
 	if err != nil {
 		return err
 	}
 	// One of that name that somebody else removed is dead: its descriptors lead nowhere.
-	if err := r.dropTap(s.Spec.Name); err != nil {
+	if err := r.dropTap(s.Link.Name); err != nil {
 		return errors.Join(err, t.Close())
 	}
 	if r.Taps == nil {
 		r.Taps = map[string]*host.Tap{}
 	}
-	r.Taps[s.Spec.Name] = t
+	r.Taps[s.Link.Name] = t
 	return nil
 }
+
+func (s OpenMacvtap) about() string { return s.Link.Name }
 
 // SetMacvlanMode changes whom a macvlan or macvtap reaches.
 type SetMacvlanMode struct {

@@ -185,7 +185,7 @@ func (o *Observed) classify(e *Env, s Scope, l host.Link) kind {
 	owner, labelled := strings.CutPrefix(l.Alias, aliasPrefix)
 	labelled = labelled && owner != ""
 	halfMade := l.Alias == "" && (named || s.Pattern != nil && s.Pattern(l.Name))
-	if l.Group == e.Group && (labelled || halfMade) {
+	if (l.Group == e.Group || l.Group == leaving(e.Group)) && (labelled || halfMade) {
 		switch {
 		case l.Kind == "bridge" && (asBridge || !named):
 			return bridge
@@ -235,11 +235,11 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 	}
 	if k == macvlan {
 		o.Macvlans[l.Name] = Macvlan{
-			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Up: l.Up,
+			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Up: l.Up, Leaving: l.Group == leaving(e.Group),
 		}
 		return nil
 	}
-	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up}
+	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up, Leaving: l.Group == leaving(e.Group)}
 	return nil
 }
 

@@ -56,7 +56,9 @@ func (e *StepError) Unwrap() error { return e.Err }
 // Run is one execution of a plan.
 type Run struct {
 	*Env
-	made map[string]int // indexes of links this execution made
+	made  map[string]int   // indexes of links this execution made
+	found map[string]int   // indexes of links outside of what was observed
+	lost  map[string]error // links it could not make, since their names are taken
 }
 
 // index returns the index of a link: that of the one this run made, else the observed one.
@@ -76,25 +78,49 @@ func (r *Run) lookup(t target) (int, error) {
 	if i, err := r.index(t.Name, t.Index); err == nil {
 		return i, nil
 	}
+	if i, ok := r.found[t.Name]; ok { // the NICs of a guest are mostly on one bridge
+		return i, nil
+	}
 	l, err := r.Kernel.LinkByName(t.Name)
+	if err == nil {
+		r.found[t.Name] = l.Index
+	}
 	return l.Index, err
 }
 
-// Apply carries the plan out and stops at the first error, which is a *StepError, or when ctx is done. Taps that were
-// made are in e.Taps, also after an error.
+// Apply carries the plan out and stops at the first error, which is a *StepError, or when ctx is done. Requests about links
+// that follow each other are under way together; of those behind one that fails some may be done. A link of a guest whose
+// name is taken stops nothing: what is about it is left out, and when all else is done the error is a *TakenError. Taps
+// that were made are in e.Taps, also after an error.
 func (p Plan) Apply(ctx context.Context, e *Env) error {
-	r := &Run{Env: e, made: map[string]int{}}
-	for _, s := range p {
+	r := &Run{Env: e, made: map[string]int{}, found: map[string]int{}, lost: map[string]error{}}
+	for len(p) > 0 {
+		s, n := p[0], 1
 		if err := ctx.Err(); err != nil {
 			return &StepError{Step: s, Err: err}
 		}
 		began := time.Now()
-		if err := s.Apply(ctx, r); err != nil {
-			return &StepError{Step: s, Err: err}
+		var err error
+		if _, ok := s.(piped); ok {
+			n, err = r.pipe(p)
+		} else if !r.without(s) {
+			err = r.one(ctx, s)
+		}
+		if err != nil {
+			return err
 		}
 		if e.Timed != nil {
 			e.Timed(s, began, time.Now())
 		}
+		p = p[n:]
+	}
+	return r.taken()
+}
+
+// one carries a step out by itself.
+func (r *Run) one(ctx context.Context, s Step) error {
+	if err := s.Apply(ctx, r); err != nil && !r.lose(s, err) {
+		return &StepError{Step: s, Err: err}
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ type Port struct {
 	NoIPv6 bool
 	Up     bool
 	Queues int // 0 is 1; counts only when the tap is made
+	// Leaving says that somebody was about to remove it and did not. Only observed.
+	Leaving bool
 	// Held says that a guest has its descriptors: the tap is changed and never made, and may go with the guest at any
 	// moment. Only desired.
 	Held bool
