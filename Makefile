@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new desktop guest-debian crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest clean
+.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -46,6 +46,9 @@ crash: setup-test build ## the daemon is killed at every call, and 1000 times at
 
 clients: setup-test build ## the distribution's clients alone
 	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server
+
+nics: setup-test build ## a guest for each model of NICs, with one on every attachment: addresses, and traffic both ways
+	TAPROOM_NICS=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/daemon/nictest
 
 # Not in build/: guests' users must reach their QEMU, and a clone may lie where they cannot.
 NEW := /var/cache/taproom/backports

@@ -1,0 +1,48 @@
+package nictest
+
+import "fmt"
+
+// attachment is a place for a NIC, with a segment of its own: what serves DHCP there, and where the host answers.
+type attachment struct {
+	name string
+	// network is the document of the network whose DHCP serves the segment; "" for none.
+	network string
+	// prepare makes what the NIC is attached to, once the network is up, and undo removes what the test made.
+	prepare, undo string // scripts for a shell
+	// inside is the interface's element but for its model: type and content.
+	kind, inside string
+	// host is where the guest finds the host; forward is the port of the host's loopback that leads to the guest's, where
+	// the guest's own address cannot be reached.
+	host    string
+	forward int
+	noVHost bool
+}
+
+// guestPort is where the guest echoes, by TCP and UDP.
+const guestPort = 7007
+
+// segment is an isolated network with DHCP, number n.
+func segment(n int, name string) string {
+	return fmt.Sprintf(`<network><name>%s</name><bridge name='seg%d' delay='0'/><ip address='192.168.%d.1' netmask='255.255.255.0'><dhcp><range start='192.168.%d.2' end='192.168.%d.99'/></dhcp></ip></network>`,
+		name, n, 160+n, 160+n, 160+n)
+}
+
+func hostOf(n int) string { return fmt.Sprintf("192.168.%d.1", 160+n) }
+
+// attachments are all of them. A bridge of somebody else's, a tap, a macvtap's parent are each connected with the bridge of a
+// network, which serves DHCP there.
+func attachments() []attachment {
+	return []attachment{
+		{name: "network", network: segment(0, "network"), kind: "network", inside: "<source network='network'/>", host: hostOf(0)},
+		{name: "bridge", network: segment(1, "bridge"), kind: "bridge", inside: "<source bridge='seg1'/>", host: hostOf(1)},
+		{
+			name: "ethernet", network: segment(2, "ethernet"), kind: "ethernet", inside: "<target dev='given' managed='no'/>", host: hostOf(2),
+			prepare: "ip tuntap add given mode tap vnet_hdr; ip link set given master seg2 up", undo: "ip link del given",
+		},
+		{
+			name: "user", kind: "user", host: "10.0.2.2", forward: 7107,
+			inside:  fmt.Sprintf("<portForward proto='tcp' address='127.0.0.1'><range start='7107' to='%d'/></portForward><portForward proto='udp' address='127.0.0.1'><range start='7107' to='%d'/></portForward>", guestPort, guestPort),
+			noVHost: true,
+		},
+	}
+}

@@ -1,0 +1,245 @@
+package nictest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"taproom/internal/api/client"
+	"taproom/internal/api/own"
+	"taproom/internal/appliance"
+	"taproom/internal/appliance/wire"
+	"taproom/internal/daemon/daemontest"
+	"taproom/internal/host"
+)
+
+// patience is for what a guest does on a machine that is busy and has no KVM.
+const patience = 4 * time.Minute
+
+// nic is a NIC of a test's guest.
+type nic struct {
+	attachment
+	model  string
+	driver string // <driver name=>; "" leaves it open
+}
+
+// drivers are what the guest's kernel calls the driver of a model.
+func drivers() map[string]string {
+	return map[string]string{"e1000": "e1000", "e1000e": "e1000e", "rtl8139": "8139cp", "virtio": "virtio_net"}
+}
+
+// One guest has them all: every attachment, and every model at least once.
+func TestNICsOfEveryModelAndAttachmentPassTraffic(t *testing.T) {
+	t.Parallel()
+	models := []string{"virtio", "e1000e", "e1000", "virtio", "rtl8139", "virtio"}
+	var nics []nic
+	for i, a := range attachments() {
+		nics = append(nics, nic{attachment: a, model: models[i]})
+	}
+	try(t, nics)
+}
+
+// Every model on every attachment: a guest for each model.
+func TestEveryModelWorksOnEveryAttachment(t *testing.T) {
+	if os.Getenv("TAPROOM_NICS") == "" {
+		t.Skip("four guests boot: run `make nics`")
+	}
+	for _, model := range []string{"e1000", "e1000e", "rtl8139", "virtio"} {
+		t.Run(model, func(t *testing.T) {
+			var nics []nic
+			for _, a := range attachments() {
+				nics = append(nics, nic{attachment: a, model: model, driver: map[bool]string{true: "qemu"}[model == "virtio"]})
+			}
+			try(t, nics)
+		})
+	}
+}
+
+// With vhost-net it is the kernel that moves the packets, and the daemon says so.
+func TestVHostCarriesTheTrafficOfVirtioNICsWhereTheKernelHasIt(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	defer k.Close()
+	var missing *host.Missing
+	if err := k.ProbeVHostNet(); errors.As(err, &missing) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var nics []nic
+	for _, a := range attachments() {
+		if !a.noVHost {
+			nics = append(nics, nic{attachment: a, model: "virtio", driver: map[bool]string{true: "vhost"}[len(nics)%2 == 0]})
+		}
+	}
+	try(t, nics)
+}
+
+// try boots a guest with NICs and holds that each has an address and passes traffic.
+func try(t *testing.T, nics []nic) {
+	t.Helper()
+	d := daemontest.New(t)
+	m := &machine{T: t, daemon: d, client: d.Client()}
+	m.start(nics)
+	m.says(nics)
+	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: len(nics), Seconds: int(patience / time.Second)})
+	byMAC := map[string]wire.NIC{}
+	for _, l := range n.NICs {
+		byMAC[l.MAC] = l
+	}
+	tcp, udp := echoServers(t, d.NS)
+	for _, protocol := range []string{"tcp", "udp"} {
+		ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: protocol, Port: guestPort})
+	}
+	for i, nic := range nics {
+		link := byMAC[mac(i)]
+		if link.Lease == nil || link.Driver != drivers()[nic.model] {
+			t.Errorf("%s on %s: the guest has %+v", nic.model, nic.name, link)
+			continue
+		}
+		m.fromGuest(nic, link.Name, tcp, udp)
+		m.fromHost(nic, link.Lease.Address)
+	}
+	m.remove(nics)
+}
+
+// machine is a guest that boots.
+type machine struct {
+	*testing.T
+	daemon *daemontest.Daemon
+	client *client.Client
+	guest  string // its document
+}
+
+const name = "nics"
+
+func mac(i int) string { return fmt.Sprintf("52:54:00:00:20:%02x", i+1) }
+
+// start brings up what the NICs are attached to, and the guest.
+func (m *machine) start(nics []nic) {
+	m.Helper()
+	for _, n := range nics {
+		if n.network != "" {
+			m.apply(n.network, false)
+		}
+		if n.prepare != "" {
+			m.daemon.NS.Shell("set -e; " + n.prepare)
+		}
+	}
+	m.guest = m.document(nics)
+	m.apply(m.guest, false)
+}
+
+func (m *machine) document(nics []nic) string {
+	m.Helper()
+	g, err := appliance.Ensure(m.Context(), appliance.Options{AgentPath: filepath.Join(m.daemon.Programs(), "taproom-agent")})
+	if err != nil {
+		m.Fatal(err)
+	}
+	var b strings.Builder
+	for i, n := range nics {
+		driver := ""
+		if n.driver != "" {
+			driver = "<driver name='" + n.driver + "'/>"
+		}
+		fmt.Fprintf(&b, "<interface type='%s'><mac address='%s'/>%s<model type='%s'/>%s<rom enabled='no'/></interface>", n.kind, mac(i), n.inside, n.model, driver)
+	}
+	return fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='MiB'>192</memory>
+  <os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
+  <features><acpi/></features>
+  <devices><controller type='usb' model='none'/>%s
+    <channel type='unix'><target type='virtio' name='%s'/></channel><memballoon model='none'/></devices></domain>`,
+		name, g.Kernel, g.Initrd, g.Cmdline, b.String(), wire.PortName)
+}
+
+// apply makes a document's object exist and run, or go.
+func (m *machine) apply(xml string, remove bool) {
+	m.Helper()
+	r, err := m.client.Apply(m.Context(), own.ApplyRequest{Remove: remove, Documents: []own.Document{{Name: "document.xml", XML: xml}}})
+	if err != nil {
+		m.Fatal(err)
+	}
+	for _, o := range r.Objects {
+		if o.Error != "" {
+			m.Fatalf("%s: %s", o.Name, o.Error)
+		}
+	}
+}
+
+// remove takes everything away, and looks whether something is left.
+func (m *machine) remove(nics []nic) {
+	m.Helper()
+	m.apply(m.guest, true)
+	for _, n := range nics {
+		if n.undo != "" {
+			m.daemon.NS.Shell("set -e; " + n.undo)
+		}
+		if n.network != "" {
+			m.apply(n.network, true)
+		}
+	}
+	if left := m.daemon.Leftovers(); left != nil {
+		m.Errorf("left: %v", left)
+	}
+}
+
+// ask puts a question to the agent in the guest.
+func ask[T any](m *machine, op wire.Op, args any) T {
+	m.Helper()
+	ctx, cancel := context.WithTimeout(m.Context(), patience)
+	defer cancel()
+	request, err := json.Marshal(map[string]any{"op": op, "args": args})
+	if err != nil {
+		m.Fatal(err)
+	}
+	reply, err := m.client.Agent(ctx, name, request)
+	if err != nil {
+		m.Fatalf("ask the guest for %s: %v\nthe daemon said: %s", op, err, m.daemon.Said())
+	}
+	var answer T
+	if len(reply) > 0 {
+		if err := json.Unmarshal(reply, &answer); err != nil {
+			m.Fatal(err)
+		}
+	}
+	return answer
+}
+
+// says holds that the daemon says what moves each NIC's packets: the kernel where it was asked to, and QEMU where it cannot.
+func (m *machine) says(nics []nic) {
+	m.Helper()
+	s, err := m.client.Status(m.Context())
+	if err != nil || len(s.Domains) != 1 || len(s.Domains[0].NICs) != len(nics) {
+		m.Fatalf("status: %+v, %v", s.Domains, err)
+	}
+	works := m.daemon.NS.Kernel().ProbeVHostNet() == nil
+	for i, n := range nics {
+		want := map[bool]string{true: "vhost", false: "qemu"}[works && n.model == "virtio" && n.driver != "qemu" && !n.noVHost]
+		if got := s.Domains[0].NICs[i]; got.Datapath != want || got.MAC != mac(i) || got.Model != n.model || got.Type != n.kind {
+			m.Errorf("%s on %s: the daemon says %+v, want datapath %s", n.model, n.name, got, want)
+		}
+	}
+	dom, err := m.client.Domain(m.Context(), name)
+	if err != nil {
+		m.Fatal(err)
+	}
+	xml, err := m.client.DomainXML(m.Context(), dom, 0)
+	if err != nil {
+		m.Fatal(err)
+	}
+	vhosts := 0
+	for _, n := range s.Domains[0].NICs {
+		if n.Datapath == "vhost" {
+			vhosts++
+		}
+	}
+	if got := strings.Count(xml, "<driver name='vhost'"); got != vhosts {
+		m.Errorf("%d NICs have vhost, and the document says so of %d:\n%s", vhosts, got, xml)
+	}
+}
