@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taproom/internal/api/own"
+	"taproom/internal/spec"
 )
 
 // autostart starts what should start by itself, once after each boot: the run directory does not outlive one. A network
@@ -31,8 +32,15 @@ func (e *Engine) autostart(ctx context.Context) error {
 		}
 	}
 	for _, d := range e.domains.all() {
-		if v := d.view(); v.ref.Autostart && v.run == nil {
+		v := d.view()
+		once := v.def != nil && v.def.head.AutostartOnce
+		if (v.ref.Autostart || once) && v.run == nil {
 			if _, err := e.StartDomain(ctx, d.uuid, 0); err != nil {
+				e.problem.add(e.log, "autostart: "+err.Error())
+			}
+		}
+		if once && ctx.Err() == nil { // it had its start, also when that failed
+			if err := e.SetDomainAutostartOnce(ctx, d.uuid, false); err != nil {
 				e.problem.add(e.log, "autostart: "+err.Error())
 			}
 		}
@@ -84,4 +92,19 @@ func (e *Engine) applyConfigured(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// SetDomainAutostartOnce implements server.Tunables.
+func (e *Engine) SetDomainAutostartOnce(ctx context.Context, uuid spec.UUID, on bool) error {
+	return e.setAutostart(ctx, uuid, func(head *definition) { head.AutostartOnce = on })
+}
+
+// DomainAutostartOnce implements server.Tunables.
+func (e *Engine) DomainAutostartOnce(uuid spec.UUID) (bool, error) {
+	d, err := e.domain(uuid)
+	if err != nil {
+		return false, err
+	}
+	def := d.view().def
+	return def != nil && def.head.AutostartOnce, nil
 }

@@ -115,7 +115,7 @@ func (e *Engine) define(ctx context.Context, doc *spec.Domain) (server.Domain, e
 func (e *Engine) redefine(d *domain, doc *spec.Domain) (server.Domain, error) {
 	head := headOf(doc)
 	if old := d.view().def; old != nil {
-		head.Autostart = old.head.Autostart
+		head.Autostart, head.AutostartOnce = old.head.Autostart, old.head.AutostartOnce
 	}
 	def := &defined{head: head, xml: doc.Format()}
 	if err := e.keep(d, def); err != nil {
@@ -254,6 +254,11 @@ func (e *Engine) UndefineDomain(ctx context.Context, uuid spec.UUID, flags uint3
 
 // SetDomainAutostart implements server.DomainJobs.
 func (e *Engine) SetDomainAutostart(ctx context.Context, uuid spec.UUID, on bool) error {
+	return e.setAutostart(ctx, uuid, func(head *definition) { head.Autostart = on })
+}
+
+// setAutostart changes what is kept beside a definition of when it starts by itself.
+func (e *Engine) setAutostart(ctx context.Context, uuid spec.UUID, change func(*definition)) error {
 	d, err := e.domain(uuid)
 	if err != nil {
 		return err
@@ -268,10 +273,10 @@ func (e *Engine) SetDomainAutostart(ctx context.Context, uuid spec.UUID, on bool
 		return virterr.New(virterr.OperationInvalid, "cannot set autostart for transient domain '%s'", d.label)
 	}
 	def := &defined{head: old.head, xml: old.xml}
-	def.head.Autostart = on
+	change(&def.head)
 	if err := e.keep(d, def); err != nil {
 		return err
 	}
-	d.update(func(v *view) { v.def, v.ref.Autostart = def, on })
+	d.update(func(v *view) { v.def, v.ref.Autostart = def, def.head.Autostart })
 	return nil
 }

@@ -84,7 +84,7 @@ func TestDestroyDoesNotWaitForASilentQEMUToBeSetBack(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := a.e.retuneLive(j.Context(), a.d, func(doc *spec.Domain) error {
+		_, err := a.e.retuneLive(j.Context(), a.d, func(doc *spec.Domain) error {
 			doc.OS.Type.Value = "hvm"
 			cpuTune(doc).VCPUPins = []spec.VCPUPin{{VCPU: "0", CPUSet: "0"}}
 			return nil

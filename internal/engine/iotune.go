@@ -18,7 +18,8 @@ func (e *Engine) SetBlockIOTune(ctx context.Context, uuid spec.UUID, device stri
 	if err != nil {
 		return err
 	}
-	return e.rework(ctx, uuid, flags, "bound a disk of", func(doc *spec.Domain, _ bool) error {
+	var told []server.Param
+	err = e.rework(ctx, uuid, flags, "bound a disk of", func(doc *spec.Domain, running bool) error {
 		k := diskOf(doc, device)
 		if k == nil {
 			return noDisk(d, device)
@@ -32,8 +33,25 @@ func (e *Engine) SetBlockIOTune(ctx context.Context, uuid spec.UUID, device stri
 		if !slices.ContainsFunc(k.IOTune.Bounds(), func(b spec.Bound) bool { return *b.Value != "" && b.Name != spec.GroupName }) {
 			k.IOTune = nil
 		}
+		if running {
+			told = boundsOf(k, params)
+		}
 		return nil
 	})
+	if err == nil {
+		e.tellTunables(d, told)
+	}
+	return err
+}
+
+// boundsOf is what is told of a disk whose bounds were changed.
+func boundsOf(k *spec.Disk, params []server.Param) []server.Param {
+	out := []server.Param{remote.StringParam("blkdeviotune.disk", k.Target.Dev)}
+	for _, p := range params {
+		p.Field = "blkdeviotune." + p.Field
+		out = append(out, p)
+	}
+	return out
 }
 
 // diskOf is the disk with that target or source, nil when there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
@@ -12,8 +13,11 @@ import (
 )
 
 // retuneTo changes what a document says of the host's resources, where the guest runs and in its definition, as the flags
-// say. What runs is brought to the change first; when that fails, it is brought back and nothing has changed.
-func (e *Engine) retuneTo(ctx context.Context, uuid spec.UUID, what string, flags uint32, change func(*spec.Domain) error) error {
+// say. What runs is brought to the change first; when that fails, it is brought back and nothing has changed. changed is what
+// is told of a guest that runs, by its document then.
+func (e *Engine) retuneTo(ctx context.Context, uuid spec.UUID, what string, flags uint32, change func(*spec.Domain) error,
+	changed func(*spec.Domain) []server.Param,
+) error {
 	d, err := e.domain(uuid)
 	if err != nil {
 		return err
@@ -34,9 +38,11 @@ func (e *Engine) retuneTo(ctx context.Context, uuid spec.UUID, what string, flag
 		}
 	}
 	if live {
-		if err := e.retuneLive(j.Context(), d, change); err != nil {
+		doc, err := e.retuneLive(j.Context(), d, change)
+		if err != nil {
 			return err
 		}
+		e.tellTunables(d, changed(doc))
 	}
 	if config {
 		_, err = e.redefine(d, defined)
@@ -46,19 +52,19 @@ func (e *Engine) retuneTo(ctx context.Context, uuid spec.UUID, what string, flag
 
 // retuneLive changes the document of what runs, and brings the guest to it. The record is written first: a daemon that is
 // killed in between leaves it to the next one.
-func (e *Engine) retuneLive(ctx context.Context, d *domain, change func(*spec.Domain) error) error {
+func (e *Engine) retuneLive(ctx context.Context, d *domain, change func(*spec.Domain) error) (*spec.Domain, error) {
 	run, err := d.running()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	before := run.hardware()
 	after := *before
 	after.doc = before.doc.Clone()
 	if err := change(after.doc); err != nil {
-		return err
+		return nil, err
 	}
 	if err := after.doc.Validate(); err != nil {
-		return documentError(err)
+		return nil, documentError(err)
 	}
 	run.has.Store(&after)
 	err = e.saveRecord(run)
@@ -66,7 +72,7 @@ func (e *Engine) retuneLive(ctx context.Context, d *domain, change func(*spec.Do
 		err = tuneError(d, virterr.OperationInvalid, e.tune(ctx, run, before.doc, after.doc))
 	}
 	if err == nil {
-		return nil
+		return after.doc, nil
 	}
 	run.has.Store(before)
 	ctx, cancel := settingBack(ctx, answerWithin)
@@ -77,7 +83,14 @@ func (e *Engine) retuneLive(ctx context.Context, d *domain, change func(*spec.Do
 	if back := e.saveRecord(run); back != nil {
 		e.problem.add(e.log, "domain '"+d.label+"': "+back.Error())
 	}
-	return err
+	return nil, err
+}
+
+// pinned is what is told of threads that were pinned.
+func pinned(name string, cpus []int) func(*spec.Domain) []server.Param {
+	return func(*spec.Domain) []server.Param {
+		return []server.Param{remote.StringParam("cputune."+name, spec.FormatCPUSet(cpus))}
+	}
 }
 
 // cpuTune is what a document says of processors; it is there afterwards.
@@ -105,7 +118,7 @@ func (e *Engine) PinVCPU(ctx context.Context, uuid spec.UUID, vcpu uint32, cpus 
 		t.VCPUPins = append(t.VCPUPins, spec.VCPUPin{VCPU: number, CPUSet: set})
 		guest.SortPins(t)
 		return nil
-	})
+	}, pinned("vcpupin"+strconv.Itoa(int(vcpu)), cpus))
 }
 
 // PinEmulator implements server.Placements.
@@ -113,7 +126,7 @@ func (e *Engine) PinEmulator(ctx context.Context, uuid spec.UUID, cpus []int, fl
 	return e.retuneTo(ctx, uuid, "pin the emulator of", flags, func(doc *spec.Domain) error {
 		cpuTune(doc).EmulatorPin = &spec.EmulatorPin{CPUSet: spec.FormatCPUSet(cpus)}
 		return nil
-	})
+	}, pinned("emulatorpin", cpus))
 }
 
 // PinIOThread implements server.Placements.
@@ -139,7 +152,7 @@ func (e *Engine) PinIOThread(ctx context.Context, uuid spec.UUID, thread uint32,
 			return nil
 		}
 		return virterr.New(virterr.InvalidArg, "iothread %d not found in domain '%s'", thread, doc.Name)
-	})
+	}, pinned("iothreadpin"+strconv.Itoa(int(thread)), cpus))
 }
 
 // placed is the document that a question with these flags is about, and the CPUs of this host.

@@ -11,11 +11,13 @@ type definition struct {
 	Name      string    `json:"name"`
 	UUID      spec.UUID `json:"uuid"`
 	Autostart bool      `json:"autostart,omitempty"`
-	MaxMemKiB uint64    `json:"max_mem_kib,omitempty"`
-	MemKiB    uint64    `json:"mem_kib,omitempty"`
-	VCPUs     uint16    `json:"vcpus,omitempty"`
-	MaxVCPUs  uint16    `json:"max_vcpus,omitempty"`
-	Bridge    string    `json:"bridge,omitempty"`
+	// AutostartOnce is of a domain that starts with the next boot of the host, and not again.
+	AutostartOnce bool   `json:"autostart_once,omitempty"`
+	MaxMemKiB     uint64 `json:"max_mem_kib,omitempty"`
+	MemKiB        uint64 `json:"mem_kib,omitempty"`
+	VCPUs         uint16 `json:"vcpus,omitempty"`
+	MaxVCPUs      uint16 `json:"max_vcpus,omitempty"`
+	Bridge        string `json:"bridge,omitempty"`
 }
 
 // phase is how far a guest got. A daemon that starts and finds a guest in phase starting takes it back, unless its

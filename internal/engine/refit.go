@@ -118,7 +118,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		defer cancel()
 		if !slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Command == "device_add" }) { // all of it is set back
 			half = now
-			for _, s := range plug.Settings(r.to.Startup, r.from.Startup) {
+			for _, s := range append(plug.Settings(r.to.Startup, r.from.Startup), plug.Threads(r.to.Config, r.from.Config)...) {
 				_ = e.step(back, run, s, nil)
 			}
 			if merr := r.moves.carryOut(back, e, run, now); merr != nil {

@@ -36,6 +36,7 @@ func (e *Engine) settle(ctx context.Context, d *domain, run *running, half *hard
 		return err
 	}
 	steps = append(steps, seen.Sweep(was.Config, is.Config)...)
+	steps = append(steps, seen.Threads(is.Config)...)
 	for _, s := range append(steps, seen.Again(is.Startup)...) {
 		err = errors.Join(err, e.step(ctx, run, s, nil))
 	}

@@ -266,3 +266,25 @@ const (
 	ProcDomainPinIOThread            = 352
 	ProcNodeGetCellsFreeMemory       = 101
 )
+
+// What a guest gets of the host, by parameters, and what it has used up.
+const (
+	ProcDomainGetSchedulerType            = 56
+	ProcDomainGetSchedulerParameters      = 57
+	ProcDomainSetSchedulerParameters      = 58
+	ProcDomainSetMemoryParameters         = 197
+	ProcDomainGetMemoryParameters         = 198
+	ProcDomainSetBlkioParameters          = 205
+	ProcDomainGetBlkioParameters          = 206
+	ProcDomainSetSchedulerParametersFlags = 219
+	ProcDomainGetSchedulerParametersFlags = 223
+	ProcDomainSetNumaParameters           = 254
+	ProcDomainGetNumaParameters           = 255
+	ProcDomainGetCPUStats                 = 262
+	ProcNodeGetFreePages                  = 340
+	ProcDomainAddIOThread                 = 355
+	ProcDomainDelIOThread                 = 356
+	ProcDomainSetIOThreadParams           = 402
+	ProcDomainGetAutostartOnce            = 449
+	ProcDomainSetAutostartOnce            = 450
+)

@@ -22,6 +22,7 @@ func Procedures() []Procedure {
 		agentProcedures(),
 		inputProcedures(),
 		tuningProcedures(),
+		tunableProcedures(),
 		nodeDeviceProcedures(),
 	} {
 		all = append(all, group...)

@@ -29,6 +29,7 @@ type Backend interface {
 	DomainData
 	Processors
 	Placements
+	Tunables
 	Descriptions
 	Displays
 	GuestAgents

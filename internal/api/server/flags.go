@@ -56,6 +56,15 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainGetBlockIOTune:
 		return AffectLive | AffectConfig | typedParamStrings, true
+	case remote.ProcDomainGetSchedulerParametersFlags, remote.ProcDomainGetMemoryParameters, remote.ProcDomainGetBlkioParameters, remote.ProcDomainGetNumaParameters:
+		return AffectLive | AffectConfig | typedParamStrings, true
+	case remote.ProcDomainSetSchedulerParametersFlags, remote.ProcDomainSetMemoryParameters, remote.ProcDomainSetBlkioParameters, remote.ProcDomainSetNumaParameters,
+		remote.ProcDomainAddIOThread, remote.ProcDomainDelIOThread, remote.ProcDomainSetIOThreadParams:
+		return AffectLive | AffectConfig, true
+	case remote.ProcDomainGetCPUStats:
+		return typedParamStrings, true
+	case remote.ProcNodeGetFreePages:
+		return 0, true
 	case remote.ProcDomainBlockResize:
 		return BlockBytes, true
 	case remote.ProcDomainUpdateDeviceFlags:

@@ -43,6 +43,7 @@ func newPrograms() map[uint32]*program {
 	bindInput(p)
 	bindProcessors(p)
 	bindPlacements(p)
+	bindTunables(p)
 	bindNodeDevices(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/server/servertest"
@@ -158,7 +160,9 @@ func TestMessageThatStopsHalfWayEndsTheConnection(t *testing.T) {
 	large := remote.AppendRaw(nil, callHeader(remote.ProcDomainDefineXML, 1), make([]byte, 20<<20))
 	for _, part := range [][]byte{whole[:1], whole[:4], whole[:14], large[:100], large[:1<<20]} {
 		w := opened(t, d.Socket)
-		w.write(part)
+		if _, err := w.nc.Write(part); err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
+			t.Fatal(err) // a busy machine may send the end of a long part too late: then the connection has ended as it should
+		}
 		w.closed()
 	}
 	alive(t, d)

@@ -34,6 +34,7 @@ func Between(from, to *guest.Compiled) ([]Step, error) {
 			return nil, err
 		}
 	}
+	d.add(Threads(from.Config, to.Config)...)
 	return append(d.steps, settings(from.Startup, to.Startup)...), nil
 }
 

@@ -23,7 +23,7 @@ func fixed(from, to *qemu.Config) error {
 		}
 	}
 	for _, list := range []func() error{
-		func() error { return same("object ", from.Objects, to.Objects, id) },
+		func() error { return same("object ", others(from.Objects), others(to.Objects), id) },
 		func() error { return same("character device ", from.Chardevs, to.Chardevs, label) },
 		func() error { return same("network device ", from.Netdevs, to.Netdevs, id) },
 		func() error { return unchangedDevices(from, to) },
