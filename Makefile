@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest clean
+.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -69,6 +69,11 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 	tools/debian-guest.sh $(DEBIAN)
 	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
 
+# What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel.
+PKG ?= ./internal/host/... ./internal/network/state ./internal/network/firewall ./internal/qemu/... ./internal/engine/tuning
+lab: setup-test setup-lab build ## the kernel's tests on kernels of the distribution, in emulated guests, and what runs nowhere
+	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(PKG)
+
 FUZZTIME ?= 20s
 fuzz: ## every fuzz target for FUZZTIME
 	go list ./... | while read -r p; do \
@@ -102,5 +107,5 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-build setup-run setup-test setup-race setup-desktop setup-guest: setup-%:
+setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab: setup-%:
 	tools/setup.sh $*

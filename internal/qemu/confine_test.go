@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 	"taproom/internal/qemu/launch"
 )
 
@@ -67,12 +68,7 @@ func TestGuestIsBornInItsCgroup(t *testing.T) {
 	t.Parallel()
 	k := kernel()
 	root, err := k.CgroupRoot()
-	if errors.As(err, new(*host.Missing)) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Needs(t, err, hosttest.Lift{})
 	s := spec(t, emulators(t)[0].minimal())
 	s.Cgroup = filepath.Join(root, fmt.Sprintf("taproom-test-%d", os.Getpid()))
 	if err := k.MakeCgroup(s.Cgroup); err != nil {

@@ -16,8 +16,12 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// buildLauncher puts taproom-launch beside the test's own binary, where go test cleans up.
+// buildLauncher finds the taproom-launch that `make test` has built, or puts one beside the test's own binary, where go test
+// cleans up.
 var buildLauncher = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("TAPROOM_BIN"); bin != "" {
+		return filepath.Join(bin, "taproom-launch"), nil
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return "", err

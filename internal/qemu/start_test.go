@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 	"taproom/internal/qemu/qmp"
 )
 
@@ -85,9 +86,8 @@ const none = "0000000000000000"
 
 func TestQEMUOpensOnlyWhatTheRulesetNames(t *testing.T) {
 	t.Parallel()
-	if _, err := host.LandlockABI(); errors.As(err, new(*host.Missing)) {
-		t.Skipf("%v", err)
-	}
+	_, err := host.LandlockABI()
+	hosttest.Needs(t, err, hosttest.Lift{})
 	for _, e := range emulators(t) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

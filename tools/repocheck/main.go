@@ -11,7 +11,7 @@ import (
 
 // checks each return what is wrong, a line each.
 var checks = []func(*tree) []string{
-	layers, depguard, architecture, sizes, documented, habits, generated, promises, documents,
+	layers, depguard, architecture, sizes, documented, habits, skips, generated, promises, documents,
 }
 
 func main() {

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +99,7 @@ func TestAKernelWithAHookCountsItsCalls(t *testing.T) {
 	if err == nil {
 		err = k.DeleteLink(index)
 	}
+	calls = slices.DeleteFunc(calls, func(c string) bool { return c == "link get" }) // before 6.2 a bridge is not echoed
 	if d := cmp.Diff([]string{"bridge create", "link delete"}, calls); d != "" || err != nil {
 		t.Errorf("calls (-want +got), %v:\n%s", err, d)
 	}

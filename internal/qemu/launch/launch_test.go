@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // asLauncher makes the test binary play taproom-launch.
@@ -180,9 +181,7 @@ func TestAProgramWhosePIDFileComesTooLateIsNotRun(t *testing.T) {
 func TestLandlockIsInForceWhenTheProgramStarts(t *testing.T) {
 	t.Parallel()
 	abi, err := host.LandlockABI()
-	if errors.As(err, new(*host.Missing)) {
-		t.Skip(err)
-	}
+	hosttest.Needs(t, err, hosttest.Lift{})
 	s := shell("cat /etc/passwd || exec cat /etc/hostname")
 	s.Landlock = &host.Landlock{ReadExec: []string{"/usr", "/bin", "/lib", "/lib64"}, ReadOnly: []string{"/etc/hostname"}}
 	got := run(t, s)

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// pkg is a package whose tests are run.
+type pkg struct {
+	folder string // below the repo: "internal/host/nft"
+	binary string // of its tests, in build/lab/tests: "internal_host_nft.test"
+	flags  []string
+}
+
+// suite is what is run everywhere.
+type suite struct {
+	repo     string
+	dir      string // build/lab
+	packages []pkg
+}
+
+// compile builds the tests of what the patterns name. They run on the host's libraries in guests too.
+func compile(ctx context.Context, repo, dir string, patterns, flags []string) (suite, error) {
+	s := suite{repo: repo, dir: dir}
+	list, err := run(ctx, repo, "go", append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}"}, patterns...)...)
+	if err != nil {
+		return s, err
+	}
+	tests := filepath.Join(dir, "tests")
+	if err := errors.Join(os.RemoveAll(tests), os.MkdirAll(tests, 0o755)); err != nil {
+		return s, err
+	}
+	for _, folder := range strings.Fields(string(list)) {
+		rel, err := filepath.Rel(repo, folder)
+		if err != nil {
+			return s, err
+		}
+		p := pkg{folder: rel, binary: strings.ReplaceAll(rel, "/", "_") + ".test", flags: flags}
+		if _, err := run(ctx, repo, "go", "test", "-c", "-o", filepath.Join(tests, p.binary), "./"+rel); err != nil {
+			return s, err
+		}
+		s.packages = append(s.packages, p)
+	}
+	if len(s.packages) == 0 {
+		return s, fmt.Errorf("%s: no package there has tests", strings.Join(patterns, " "))
+	}
+	return s, nil
+}
+
+// here runs the tests on this machine's kernel. Logs are left in dir as guests leave theirs.
+func (s suite) here(ctx context.Context, dir string) error {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	for _, p := range s.packages {
+		log, err := os.Create(filepath.Join(dir, p.binary+".log"))
+		if err != nil {
+			return err
+		}
+		c := exec.CommandContext(ctx, filepath.Join(s.dir, "tests", p.binary), p.flags...)
+		c.Dir, c.Stdout, c.Stderr = filepath.Join(s.repo, p.folder), log, log
+		c.Env = append(os.Environ(), "TAPROOM_BIN="+filepath.Join(s.repo, "bin"))
+		err = c.Run()
+		log.Close()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return err
+		}
+		code := fmt.Sprintln(c.ProcessState.ExitCode())
+		if err := os.WriteFile(filepath.Join(dir, p.binary+".rc"), []byte(code), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
