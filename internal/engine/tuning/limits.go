@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/guest/tune"
 	"taproom/internal/host"
 	"taproom/internal/spec"
@@ -41,6 +43,13 @@ func (g Guest) Limit(d *spec.Domain) error {
 		device, err := g.device(l)
 		if err != nil {
 			return err
+		}
+		if l.CPUs != nil {
+			online, err := g.Kernel.OnlineCPUs()
+			if err != nil {
+				return err
+			}
+			l.Value = spec.FormatCPUSet(among(l.CPUs, online)) // that there are none is for Place to say
 		}
 		if err := g.limit(l, device); err != nil {
 			return fmt.Errorf("%s: %w", describe(l), err)
@@ -83,13 +92,19 @@ func (g Guest) device(l tune.Limit) (string, error) {
 // limit brings one file to its value.
 func (g Guest) limit(l tune.Limit, device string) error {
 	if g.Cgroup == "" {
-		if l.IsDefault() {
+		if l.IsDefault() || l.Optional {
 			return nil
 		}
 		return &host.Missing{What: "cgroup of the guest's own", Config: "a daemon that was given one (Delegate=yes)", Err: fs.ErrNotExist}
 	}
 	path := filepath.Join(g.Cgroup, l.Group)
 	has, err := g.value(path, l, device)
+	if l.Controller == "cpuset" && l.Value == "" && has != "" {
+		// One with processes in it cannot be made empty again: it gets what its parent has.
+		if l.Value, err = g.Kernel.ReadCgroup(filepath.Dir(path), l.File+".effective"); err != nil {
+			return err
+		}
+	}
 	switch {
 	case err == nil && has == l.Value:
 		return nil
@@ -97,6 +112,9 @@ func (g Guest) limit(l tune.Limit, device string) error {
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
+	}
+	if err != nil && l.Optional && !g.offers(l.Controller) {
+		return nil
 	}
 	if l.Group != "" { // first, so that a value that is right says that the threads are there too
 		if err := g.group(l.Group); err != nil {
@@ -112,7 +130,20 @@ func (g Guest) limit(l tune.Limit, device string) error {
 	if device != "" {
 		value = device + " " + value
 	}
-	return g.Kernel.WriteCgroup(path, l.File, value)
+	err = g.Kernel.WriteCgroup(path, l.File, value)
+	if l.File == "io.weight" && errors.Is(err, unix.EOPNOTSUPP) {
+		return &host.Missing{
+			What: "share of " + l.Device + " for each guest", Err: err,
+			Config: fmt.Sprintf("the disk's cost model: echo '%s enable=1' >%s", device, filepath.Join(g.Root, "io.cost.qos")),
+		}
+	}
+	return err
+}
+
+// offers reports whether the host's cgroups have a controller.
+func (g Guest) offers(controller string) bool {
+	has, err := g.Kernel.ReadCgroup(g.Root, "cgroup.controllers")
+	return err == nil && slices.Contains(strings.Fields(has), controller)
 }
 
 // value is what the kernel has, the default where it lists devices and not this one.

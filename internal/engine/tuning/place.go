@@ -45,8 +45,7 @@ func (g Guest) Place(d *spec.Domain) error {
 func (g Guest) place(tid int, p tune.Place, online []int) error {
 	want := online
 	if p.CPUs != nil {
-		want = slices.DeleteFunc(slices.Clone(p.CPUs), func(n int) bool { return !slices.Contains(online, n) })
-		if len(want) == 0 {
+		if want = among(p.CPUs, online); len(want) == 0 {
 			return fmt.Errorf("none of the CPUs %s is on this host, which has %s", spec.FormatCPUSet(p.CPUs), spec.FormatCPUSet(online))
 		}
 	}
@@ -60,6 +59,11 @@ func (g Guest) place(tid int, p tune.Place, online []int) error {
 		}
 	}
 	return g.schedule(tid, p)
+}
+
+// among are those of the CPUs that are online.
+func among(cpus, online []int) []int {
+	return slices.DeleteFunc(slices.Clone(cpus), func(n int) bool { return !slices.Contains(online, n) })
 }
 
 // policies are the kernel's numbers of libvirt's words; "" is the usual one.

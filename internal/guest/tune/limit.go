@@ -15,8 +15,10 @@ type Limit struct {
 	Controller string // "cpu"
 	File       string // "cpu.max"
 	Device     string // path of the host's device that the value is of; "" for a file with one value
+	CPUs       []int  // of cpuset.cpus, which gets those of them that the host has
 	Value      string
 	Default    string // what the kernel puts there
+	Optional   bool   // a host without the controller does without
 }
 
 // IsDefault reports whether the guest is not bound by it.
@@ -70,7 +72,8 @@ func Limits(d *spec.Domain, threads []string, groups []string) ([]Limit, error) 
 			out = append(out, l)
 		}
 	}
-	return out, nil
+	sets, err := cpusets(d, threads, groups)
+	return append(out, sets...), err
 }
 
 // quota is so much time of a processor in each period.

@@ -108,5 +108,5 @@ func bound(quota string) bool { return quota != "" && quota != "-1" && quota != 
 
 // Any reports whether the document says anything about the host's resources.
 func Any(d *spec.Domain) bool {
-	return d.CPUTune != nil || d.MemTune != nil || d.BlkIOTune != nil || Wanted(d)
+	return d.CPUTune != nil || d.MemTune != nil || d.BlkIOTune != nil || d.NUMATune != nil || Wanted(d)
 }

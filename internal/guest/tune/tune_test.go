@@ -34,7 +34,7 @@ func TestLimitsAreWhatTheKernelIsTold(t *testing.T) {
 	want := []string{
 		"cpu.weight : 2", "cpu.max : max 100000", "memory.max : 8388608", "memory.high : max", "memory.swap.max : 1048576",
 		"io.weight : default 300", "io.weight /dev/sda: 50", "io.max /dev/sda: rbps=1000 wbps=max riops=max wiops=7",
-		"emulator/cpu.max : 5000 100000", "iothread1/cpu.max : max 100000",
+		"emulator/cpu.max : 5000 100000", "iothread1/cpu.max : max 100000", "cpuset.mems : ", "iothread1/cpuset.cpus : ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -42,6 +42,42 @@ func TestLimitsAreWhatTheKernelIsTold(t *testing.T) {
 	_, err = Limits(parse(t, "<cputune><shares>20000</shares></cputune>"), nil, nil)
 	if want := "cputune/shares is not supported: 20000: a share is from 1 to 10000 with cgroup v2, and 100 by default"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestCPUSetsHoldThreadsAndMemoryWhereTheDocumentSaysSo(t *testing.T) {
+	t.Parallel()
+	const pins = "<vcpu cpuset='0-3'>2</vcpu><cputune><vcpupin vcpu='1' cpuset='2'/><emulatorpin cpuset='5'/></cputune>"
+	memory := func(mode, more string) string {
+		return more + "<numatune><memory mode='" + mode + "' nodeset='1'/><memnode cellid='0' mode='strict' nodeset='3'/></numatune>" +
+			"<cpu><numa><cell id='0' memory='1024'/></numa></cpu>"
+	}
+	for _, c := range []struct {
+		inside string
+		want   string
+	}{
+		{"", "cpuset.mems="},
+		{pins, "cpuset.mems= emulator/cpuset.cpus=5 vcpu0/cpuset.cpus=0-3 vcpu1/cpuset.cpus=2"},
+		{memory("strict", ""), "cpuset.mems=1,3"},
+		{memory("preferred", ""), "cpuset.mems="},
+		{memory("strict", "<maxMemory slots='2'>4096</maxMemory>"), "cpuset.mems="},
+	} {
+		limits, err := Limits(parse(t, c.inside), []string{"emulator", "vcpu0", "vcpu1"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range limits {
+			if l.Controller == "cpuset" {
+				got = append(got, strings.TrimPrefix(l.Group+"/", "/")+l.File+"="+l.Value)
+				if !l.Optional {
+					t.Errorf("%s is not optional", l.File)
+				}
+			}
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.inside, got, c.want)
+		}
 	}
 }
 
