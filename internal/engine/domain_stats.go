@@ -8,6 +8,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -94,7 +95,7 @@ func (e *Engine) interfaceStats(v *view) []server.Param {
 	rec := v.run.rec()
 	out := []server.Param{remote.UintParam("net.count", uint32(rec.NICs))}
 	for _, p := range rec.Ports {
-		s, err := e.guestSide(p.Name)
+		s, err := e.guestSide(p)
 		if err != nil { // its link has just gone
 			continue
 		}
@@ -119,11 +120,17 @@ func (e *Engine) interfaceStats(v *view) []server.Param {
 	return out
 }
 
-// guestSide reads a link's counters and turns them round: what the host sends, the guest receives.
-func (e *Engine) guestSide(link string) (server.InterfaceStats, error) {
-	s, err := e.k.LinkStats(link)
+// guestSide reads a link's counters as its guest would. A tap's are turned round: what the host sends, the guest receives.
+func (e *Engine) guestSide(p port) (server.InterfaceStats, error) {
+	s, err := e.k.LinkStats(p.Name)
 	if err != nil {
 		return server.InterfaceStats{}, err
+	}
+	if p.Direct != nil {
+		s = host.LinkStats{
+			TxBytes: s.RxBytes, TxPackets: s.RxPackets, TxErrors: s.RxErrors, TxDropped: s.RxDropped,
+			RxBytes: s.TxBytes, RxPackets: s.TxPackets, RxErrors: s.TxErrors, RxDropped: s.TxDropped,
+		}
 	}
 	return server.InterfaceStats{
 		RxBytes: int64(s.TxBytes), RxPackets: int64(s.TxPackets), RxErrors: int64(s.TxErrors), RxDrops: int64(s.TxDropped),
@@ -144,7 +151,7 @@ func (e *Engine) InterfaceStats(_ context.Context, uuid spec.UUID, device string
 	now := run.hardware()
 	for _, p := range now.rec.Ports {
 		if p.Name == device || now.nic(p).MAC.Address == device {
-			return e.guestSide(p.Name)
+			return e.guestSide(p)
 		}
 	}
 	return server.InterfaceStats{}, virterr.New(virterr.InvalidArg, "domain '%s' has no interface '%s'", d.label, device)

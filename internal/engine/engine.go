@@ -54,6 +54,7 @@ type Engine struct {
 	sysctls     sysctlLog
 
 	names    *alloc.Names // of taps
+	macvtaps *alloc.Names
 	bridges  *alloc.Names
 	ports    *alloc.Ports // of displays
 	webPorts *alloc.Ports // of displays' websockets
@@ -147,6 +148,9 @@ func (e *Engine) openPlaces(context.Context) (err error) {
 // openAllocators prepares what hands out names and numbers.
 func (e *Engine) openAllocators(context.Context) (err error) {
 	if e.names, err = alloc.NewNames(tapTemplate); err != nil {
+		return err
+	}
+	if e.macvtaps, err = alloc.NewNames(macvtapTemplate); err != nil {
 		return err
 	}
 	if e.bridges, err = alloc.NewNames(bridgeTemplate); err != nil {

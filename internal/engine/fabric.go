@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	tapTemplate    = "vnet%d"
-	bridgeTemplate = "virbr%d"
+	tapTemplate     = "vnet%d"
+	macvtapTemplate = "macvtap%d"
+	bridgeTemplate  = "virbr%d"
 )
 
 // fabric is the host side of networks: what carries a plan out.
@@ -83,7 +84,7 @@ func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope stat
 	plan, err := planFor(ctx, env, want, scope)
 	if err == nil {
 		e.writeDown(plan)
-		err = plan.Apply(ctx, env)
+		err = e.explainDirect(plan.Apply(ctx, env))
 	}
 	if err != nil {
 		return nil, errors.Join(err, env.CloseTaps())

@@ -30,7 +30,7 @@ type orphan struct {
 	pid    int
 	uid    uint32
 	cgroup string // "" where guests have none
-	ports  map[string]state.Port
+	links  state.State
 	over   chan struct{} // closed when nothing of it is left
 }
 
@@ -60,7 +60,7 @@ func (e *Engine) findOrphans(ctx context.Context, guests []*running) error {
 		return err
 	}
 	for _, o := range found {
-		e.takeIn(o, got.Ports)
+		e.takeIn(o, got.State)
 	}
 	return nil
 }
@@ -142,14 +142,10 @@ func (e *Engine) qemuAmong(uuid spec.UUID, pids []int) int {
 }
 
 // takeIn keeps what an orphan has, and reports it.
-func (e *Engine) takeIn(o *orphan, ports map[string]state.Port) {
-	o.ports = map[string]state.Port{}
-	for name, p := range ports {
-		if p.Owner == o.uuid.String() {
-			p.Held = true
-			o.ports[name] = p
-			_, _ = e.names.Reserve(name)
-		}
+func (e *Engine) takeIn(o *orphan, all state.State) {
+	o.links = ownedBy(o.uuid.String(), all)
+	for _, name := range linkNames(o.links) {
+		e.reserveName(name)
 	}
 	var st unix.Stat_t
 	e.k.Step("file stat of a process")
@@ -193,7 +189,7 @@ func (e *Engine) seeOff(o *orphan) error {
 		return err
 	}
 	ctx := context.WithoutCancel(e.ctx)
-	if _, err := e.converge(ctx, state.State{}, state.State{Ports: o.ports}.Scope()); err != nil {
+	if _, err := e.converge(ctx, state.State{}, o.links.Scope()); err != nil {
 		return err
 	}
 	if err := e.k.RemoveAll(e.paths.Guest(o.uuid.String())); err != nil {
@@ -202,8 +198,8 @@ func (e *Engine) seeOff(o *orphan) error {
 	if err := e.records.Delete(o.uuid.String()); err != nil { // one that could be read and not used
 		return err
 	}
-	for name := range o.ports {
-		e.names.Release(name)
+	for _, name := range linkNames(o.links) {
+		e.releaseName(name)
 	}
 	e.uids.Release(o.uid)
 	e.orphans.mu.Lock()
@@ -226,7 +222,7 @@ func (s *orphans) links() state.State {
 	defer s.mu.Unlock()
 	out := state.State{}
 	for _, o := range s.byUUID {
-		out = out.Merge(state.State{Ports: o.ports})
+		out = out.Merge(o.links)
 	}
 	return out
 }

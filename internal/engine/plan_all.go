@@ -37,7 +37,7 @@ func (e *Engine) desired() (state.State, error) {
 	}
 	for _, d := range e.domains.all() {
 		if run := d.view().run; run != nil {
-			want = want.Merge(state.State{Ports: e.portsNow(*run.rec())})
+			want = want.Merge(e.linksNow(*run.rec()))
 		}
 	}
 	return want.Merge(e.orphans.links()), nil
@@ -50,6 +50,6 @@ func (e *Engine) everything(want state.State) state.Scope {
 		return s
 	}
 	s.All = true
-	s.Pattern = func(name string) bool { return e.names.Matches(name) || e.bridges.Matches(name) }
+	s.Pattern = func(name string) bool { return e.names.Matches(name) || e.macvtaps.Matches(name) || e.bridges.Matches(name) }
 	return s
 }

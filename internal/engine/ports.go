@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
 	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
@@ -22,20 +23,20 @@ type placement struct {
 func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
 	for i, nic := range doc.Devices.Interfaces {
-		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String()}
+		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
 		if p.e.cfg.Session != nil && nic.Type != "user" && nic.Type != "ethernet" {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
+		}
+		if nic.MTU != nil {
+			_, _ = fmt.Sscan(nic.MTU.Size, &one.MTU) // Validate has read it before
 		}
 		linked, err := p.connect(doc, nic, &one)
 		if err == nil && !linked {
 			continue
 		}
-		if nic.MTU != nil {
-			_, _ = fmt.Sscan(nic.MTU.Size, &one.MTU) // Validate has read it before
-		}
 		if err == nil {
-			one.Name, err = p.e.names.Take()
+			one.Name, err = p.e.namesOf(one).Take()
 		}
 		if err != nil {
 			p.e.releasePorts(ports)
@@ -48,7 +49,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 
 // connect says where a NIC's port goes; linked is false for one that has none: user is QEMU's own, ethernet somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
-	to.Network, to.Bridge = "", ""
+	to.Network, to.Bridge, to.Direct = "", "", nil
 	switch nic.Type {
 	case "network":
 		to.Network = nic.Source.Network
@@ -56,6 +57,9 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 	case "bridge":
 		to.Bridge = nic.Source.Bridge
 		err = p.hostBridge(doc, nic)
+	case "direct":
+		to.MAC = nic.MAC.Address // a macvtap has its guest's
+		to.Direct, err = p.onLower(doc, nic, *to)
 	default:
 		return false, nil
 	}
@@ -96,14 +100,15 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 // dense block of foreign names costs a look at each and not a start of the whole guest.
 func (e *Engine) rename(ports []port) error {
 	for i := range ports {
-		name, err := e.names.Create(func(name string) error {
+		names := e.namesOf(ports[i])
+		name, err := names.Create(func(name string) error {
 			_, err := e.k.LinkByName(name)
 			return takenUnlessMissing(err)
 		})
 		if err != nil {
 			return err
 		}
-		e.names.Release(ports[i].Name)
+		names.Release(ports[i].Name)
 		ports[i].Name = name
 	}
 	return nil
@@ -118,21 +123,27 @@ func hostMAC(guest string) string {
 	return "fe" + guest[2:]
 }
 
-// portState is what a record's ports should be on the host when all of its networks are active.
+// portState is what a record's taps should be on the host when all of its networks are active.
 func portState(r record) map[string]state.Port {
 	ports := map[string]state.Port{}
 	for _, p := range r.Ports {
-		ports[p.Name] = state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true}
+		if p.Direct != nil {
+			continue
+		}
+		ports[p.Name] = state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true, Queues: p.Queues}
 	}
 	return ports
 }
 
-// portsNow is what the ports of a guest that runs should be on the host now: one on a network hangs on the bridge that the
+// portsNow is what the taps of a guest that runs should be on the host now: one on a network hangs on the bridge that the
 // network has, and on none while the network is not active.
 func (e *Engine) portsNow(r record) map[string]state.Port {
 	ports := portState(r)
 	for _, p := range r.Ports {
-		s := ports[p.Name]
+		s, ok := ports[p.Name]
+		if !ok {
+			continue
+		}
 		s.Held = true
 		if p.Network != "" {
 			s.Master = ""
@@ -160,7 +171,7 @@ func (e *Engine) networksOf(r record) map[string]*spec.Network {
 // happened while the guest was being started and nobody saw it yet. Both sides look after they can be seen, so one of the
 // two sees the other. A guest that ends meanwhile needs nothing.
 func (e *Engine) replug(ctx context.Context, d *domain, run *running) {
-	want := state.State{Ports: e.portsNow(*run.rec())}
+	want := e.linksNow(*run.rec())
 	_, err := e.converge(context.WithoutCancel(ctx), want, want.Scope())
 	if err != nil && d.view().run == run {
 		e.problem.add(e.log, "domain '"+d.label+"' is cut off from its network: "+err.Error())
@@ -198,6 +209,6 @@ func (e *Engine) releaseNames(r record) {
 
 func (e *Engine) releasePorts(ports []port) {
 	for _, p := range ports {
-		e.names.Release(p.Name)
+		e.namesOf(p).Release(p.Name)
 	}
 }

@@ -83,6 +83,9 @@ type port struct {
 	Network string `json:"network,omitempty"` // name of the network, "" when plugged into a bridge
 	MTU     int    `json:"mtu,omitempty"`
 	ID      string `json:"id"` // libvirt's port UUID
+	Queues  int    `json:"queues,omitempty"` // 0 is 1
+	// Direct is where a macvtap lies; nil for a tap.
+	Direct *directPort `json:"direct,omitempty"`
 }
 
 // activeNetwork is what is written down of a network that should be up.

@@ -13,7 +13,6 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/guest/plug"
-	"taproom/internal/network/state"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -224,7 +223,7 @@ func (r *refitting) needed() []guest.Need {
 // open makes the taps of new NICs and opens every file.
 func (r *refitting) open(ctx context.Context) error {
 	if ports := r.added(); len(ports) > 0 {
-		want := state.State{Ports: portState(record{UUID: r.next.rec.UUID, Ports: ports})}
+		want := linksOf(record{UUID: r.next.rec.UUID, Ports: ports})
 		env, err := r.e.converge(ctx, want, want.Scope())
 		if err != nil {
 			return err

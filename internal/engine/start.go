@@ -301,7 +301,7 @@ func (s *starting) links(ctx context.Context) error {
 	}
 	for try := 0; ; try++ {
 		s.plugged = s.e.networksOf(*s.running.rec())
-		want := state.State{Ports: portState(*s.running.rec())}
+		want := linksOf(*s.running.rec())
 		env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
 		s.env = env
 		if err == nil || try == renames || !errors.Is(err, state.ErrForeign) && !errors.Is(err, host.ErrTaken) {

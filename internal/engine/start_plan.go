@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"taproom/internal/api/own"
-	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
 
@@ -42,7 +41,7 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if err != nil {
 		return nil, err
 	}
-	want := state.State{Ports: portState(rec)}
+	want := linksOf(rec)
 	plan, err := planFor(ctx, e.env(), want, want.Scope())
 	if err != nil {
 		return nil, err

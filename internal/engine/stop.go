@@ -132,11 +132,14 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	return errors.Join(errs...)
 }
 
-// removePorts removes the guest's taps. They go with QEMU too, but that takes longer the more there are.
+// removePorts removes the guest's links. Taps go with QEMU too, but that takes longer the more there are; macvtaps stay.
 func (e *Engine) removePorts(ctx context.Context, rec record) error {
 	if len(rec.Ports) == 0 {
 		return nil
 	}
-	_, err := e.converge(ctx, state.State{}, state.State{Ports: portState(rec)}.Scope())
-	return err
+	links := linksOf(rec)
+	if _, err := e.converge(ctx, state.State{}, state.State{Ports: links.Ports, Macvlans: links.Macvlans}.Scope()); err != nil {
+		return err
+	}
+	return e.giveBackAddresses(ctx, rec)
 }

@@ -26,7 +26,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		return err
 	}
 	for _, g := range guests {
-		want = want.Merge(state.State{Ports: e.portsNow(*g.rec())})
+		want = want.Merge(e.linksNow(*g.rec()))
 	}
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (e *Engine) recallGuests(ctx context.Context) ([]*running, error) {
 // reserve marks what a record holds as in use.
 func (e *Engine) reserve(r record) {
 	for _, p := range r.Ports {
-		_, _ = e.names.Reserve(p.Name)
+		e.reserveName(p.Name)
 	}
 	for _, d := range r.Displays {
 		_ = e.ports.Reserve(d.Port)

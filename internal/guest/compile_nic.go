@@ -63,8 +63,8 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 	if n.Type == "ethernet" {
 		return c.givenTap(n, i, id, queues)
 	}
-	if n.Type != "network" && n.Type != "bridge" {
-		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, user or ethernet", nicName(n, i), n.Type)
+	if n.Type != "network" && n.Type != "bridge" && n.Type != "direct" {
+		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, direct, user or ethernet", nicName(n, i), n.Type)
 	}
 	if i >= len(c.rt.NICs) || c.rt.NICs[i].Tap == "" {
 		return invalid("interface", "%s: no tap was prepared for it", nicName(n, i))

@@ -44,7 +44,7 @@ func daemonReads() map[string]string {
 		"name": "", "uuid": "", "title": "", "description": "", "metadata": "applications' own",
 		"on_poweroff": "", "on_reboot": "", "on_crash": "", "currentMemory": "", "currentMemory/@unit": "", "memory/@unit": "",
 		"devices/emulator": "", "devices/tpm/backend/@persistent_state": "", "devices/tpm/backend/active_pcr_banks": "",
-		"vcpu/@placement": "", "numatune/memory/@placement": "the default, which is not written",
+		"devices/interface/source/@mode": "", "vcpu/@placement": "", "numatune/memory/@placement": "the default, which is not written",
 	}
 }
 

@@ -22,6 +22,9 @@ func (c *completer) interfaces() error {
 			n.MAC = &spec.MAC{}
 		}
 		n.MAC.Address = strings.ToLower(strings.TrimSpace(def(n.MAC.Address, c.host.newMAC())))
+		if n.Type == "direct" && n.Source != nil {
+			n.Source.Mode = def(n.Source.Mode, "vepa")
+		}
 		if err := c.nicModel(n, i); err != nil {
 			return err
 		}

@@ -176,7 +176,7 @@ type ControllerTarget struct {
 
 // Interface is a NIC.
 type Interface struct {
-	Type        string           `xml:"type,attr"` // network, bridge, user, ethernet; others are refused by name
+	Type        string           `xml:"type,attr"` // network, bridge, direct, user, ethernet; others are refused by name
 	TrustRx     string           `xml:"trustGuestRxFilters,attr,omitempty"`
 	MAC         *MAC             `xml:"mac"`
 	Source      *InterfaceSource `xml:"source"`

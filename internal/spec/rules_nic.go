@@ -3,7 +3,7 @@ package spec
 // nicRules judges interfaces.
 func nicRules() map[string]rule {
 	m := map[string]rule{
-		"devices/interface/@type": values("network bridge user ethernet", "vhostuser direct internal mcast client udp "+
+		"devices/interface/@type": values("network bridge direct user ethernet", "vhostuser internal mcast client udp "+
 			"server hostdev vdpa null vds"),
 		"devices/interface/@trustGuestRxFilters": yesNo(),
 		"devices/interface/@managed":             refuse("host devices are not passed through yet"),
@@ -11,7 +11,7 @@ func nicRules() map[string]rule {
 		"devices/interface/mac/@check":           yesNo(),
 		"devices/interface/mac/@currentAddress":  refuse("it is reported, never set"),
 		"devices/interface/model/@type":          pattern(`[A-Za-z0-9_.-]+`, "the name of a card"),
-		"devices/interface/source/@mode":         refuse("it is for direct interfaces, which are not implemented yet"),
+		"devices/interface/source/@mode":         values("vepa bridge private passthrough", ""),
 		"devices/interface/target/@managed":      yesNo(),
 		"devices/interface/link/@state":          values("up down", ""),
 		"devices/interface/mtu/@size":            number(68, 65535),

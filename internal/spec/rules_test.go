@@ -97,7 +97,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain><devices><disk><driver cache='maybe'/></disk></devices></domain>", "devices/disk/driver/@cache", false},
 		{"<domain><devices><disk><source startupPolicy='optional'/></disk></devices></domain>", "devices/disk/source/@startupPolicy", true},
 		{"<domain><devices><disk><driver type='vmdk'/></disk></devices></domain>", "devices/disk/driver/@type", true},
-		{"<domain><devices><interface type='direct'/></devices></domain>", "devices/interface/@type", true},
+		{"<domain><devices><interface type='vdpa'/></devices></domain>", "devices/interface/@type", true},
 		{"<domain><devices><interface type='hostdev'/></devices></domain>", "devices/interface/@type", true},
 		{"<domain><devices><interface><model type='e 1000'/></interface></devices></domain>", "devices/interface/model/@type", false},
 		{"<domain><devices><graphics type='sdl'/></devices></domain>", "devices/graphics/@type", true},

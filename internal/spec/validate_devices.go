@@ -191,7 +191,7 @@ func (d *Devices) checkControllers() error {
 func (n *Interface) check() error {
 	const at = "devices/interface/"
 	if n.Type == "" {
-		return invalid(at+"@type", "it is missing; use network, bridge, user or ethernet")
+		return invalid(at+"@type", "it is missing; use network, bridge, direct, user or ethernet")
 	}
 	if n.MAC != nil {
 		if _, err := parseUnicastMAC(n.MAC.Address); err != nil {
@@ -223,6 +223,9 @@ func (n *Interface) check() error {
 		return invalid(at+"target/@dev", "it is missing: the tap that is there already")
 	}
 	if err := n.checkLink(); err != nil {
+		return err
+	}
+	if err := n.checkDirect(); err != nil {
 		return err
 	}
 	return n.checkUser()

@@ -99,6 +99,7 @@ var devices = map[string][]string{
 		`<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/><link state='down'/><mtu size='1400'/><boot order='1'/><alias name='ua-x'/><address type='pci' domain='0x0000' bus='0x00' slot='0x09' function='0x0' multifunction='on'/></interface>`, `<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='br0'/><model type='virtio'/></interface>`,
 		`<interface type='network'><source network='default'/><model type='virtio'/></interface>`,
 		`<interface type='user'><model type='virtio'/></interface>`,
+		`<interface type='direct'><source dev='eth0' mode='bridge'/><model type='virtio'/></interface>`,
 		`<interface type='user'><backend type='passt'/><model type='virtio'/></interface>`,
 	},
 	"smartcard": {`<graphics type='spice' autoport='yes'/><smartcard mode='passthrough' type='spicevmc'/>`},

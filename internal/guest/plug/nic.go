@@ -23,7 +23,7 @@ func changeInterface(n, by *spec.Interface, running bool) error {
 	if by.TrustRx != "" {
 		n.TrustRx = by.TrustRx
 	}
-	if by.Source != nil {
+	if by.Source != nil && bridged(n) {
 		n.Type, n.Source = by.Type, by.Source
 	}
 	return nil

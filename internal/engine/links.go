@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"taproom/internal/network/alloc"
+	"taproom/internal/network/state"
+)
+
+// linksOf is what a record's NICs should have on the host when all of its networks are active.
+func linksOf(r record) state.State {
+	s := macvtapState(r)
+	s.Ports = portState(r)
+	return s
+}
+
+// linksNow is what the NICs of a guest that runs should have on the host now. The links that its macvtaps lie on are left
+// as they are: whoever took one down since it started had a reason.
+func (e *Engine) linksNow(r record) state.State {
+	s := macvtapState(r)
+	s.Lowers = nil
+	for name, m := range s.Macvlans {
+		m.Held = true
+		s.Macvlans[name] = m
+	}
+	s.Ports = e.portsNow(r)
+	return s
+}
+
+// ownedBy is what a guest has of all that was observed, held by it.
+func ownedBy(uuid string, all state.State) state.State {
+	out := state.State{Ports: map[string]state.Port{}, Macvlans: map[string]state.Macvlan{}}
+	for name, p := range all.Ports {
+		if p.Owner == uuid {
+			p.Held = true
+			out.Ports[name] = p
+		}
+	}
+	for name, m := range all.Macvlans {
+		if m.Owner == uuid {
+			m.Held = true
+			out.Macvlans[name] = m
+		}
+	}
+	return out
+}
+
+// linkNames are the names of a guest's links.
+func linkNames(s state.State) []string {
+	return slices.Concat(slices.Collect(maps.Keys(s.Ports)), slices.Collect(maps.Keys(s.Macvlans)))
+}
+
+// namesOf is what hands out names for links such as that of p.
+func (e *Engine) namesOf(p port) *alloc.Names {
+	if p.Direct != nil {
+		return e.macvtaps
+	}
+	return e.names
+}
+
+// reserveName marks the name of a link that is there. A name that no template makes needs no reserving.
+func (e *Engine) reserveName(name string) {
+	_, _ = e.names.Reserve(name)
+	_, _ = e.macvtaps.Reserve(name)
+}
+
+func (e *Engine) releaseName(name string) {
+	e.names.Release(name)
+	e.macvtaps.Release(name)
+}
