@@ -26,6 +26,7 @@ type Link struct {
 	AllMulticast bool
 	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
 	Bridge       Bridge      // when Kind is "bridge"
+	Isolated     bool        // a port of a bridge that does not reach the other isolated ones
 }
 
 // Bridge is what only a bridge has.
@@ -128,8 +129,13 @@ func parseLink(m []byte) (Link, error) {
 }
 
 func parseLinkInfo(l *Link, b []byte) error {
+	master := ""
 	return attrs(b, func(kind uint16, value []byte) error {
 		switch {
+		case kind == unix.IFLA_INFO_SLAVE_KIND:
+			master = unix.ByteSliceToString(value)
+		case kind == unix.IFLA_INFO_SLAVE_DATA && master == "bridge":
+			return parseBridgePort(l, value)
 		case kind == unix.IFLA_INFO_KIND:
 			l.Kind = unix.ByteSliceToString(value)
 		case kind == unix.IFLA_INFO_DATA && l.Kind == "bridge": // the kernel puts the kind first

@@ -141,7 +141,7 @@ func changeSettings(master, link target, have, want Port) Plan {
 // ports makes and changes taps. What is made goes through its stages together, since requests that follow each other
 // share a conversation.
 func (d *differ) ports() Plan {
-	var changed, made, quiet, queues, set, labelled Plan
+	var changed, made, quiet, queues, set, labelled, rest Plan
 	for _, name := range sortedKeys(d.want.Ports) {
 		want := d.want.Ports[name]
 		have, ok := d.old.Ports[name]
@@ -164,8 +164,12 @@ func (d *differ) ports() Plan {
 		queues = append(queues, NoQueue{Link: link})
 		set = append(set, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}})
 		labelled = append(labelled, SetAlias{Link: link, Alias: Alias(want.Owner)})
+		rest = append(rest, particulars(link, Port{}, want)...)
+		if want.Coalesce > 0 {
+			rest = append(rest, SetCoalesce{Name: name, Frames: want.Coalesce})
+		}
 	}
-	return slices.Concat(changed, made, quiet, queues, set, labelled)
+	return slices.Concat(changed, made, quiet, queues, set, labelled, rest)
 }
 
 // stay takes links that somebody was about to remove from among those that go: before these do.
@@ -196,6 +200,7 @@ func (d *differ) changePort(name string, have, want Port) Plan {
 		p = append(p, setNoIPv6(name, true))
 	}
 	p = append(p, changeSettings(d.current(want.Master), link, have, want)...)
+	p = append(p, particulars(link, have, want)...)
 	if want.Held {
 		for i := range p {
 			p[i] = ofHeld{Step: p[i], link: link}

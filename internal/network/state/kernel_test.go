@@ -68,7 +68,7 @@ func config(n int) State {
 	for i := range n {
 		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{
 			Owner: fmt.Sprint("guest-", i), MAC: fmt.Sprintf("fe:54:00:00:%02x:%02x", n, i),
-			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2,
+			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2, Isolated: (i+n)%2 == 0,
 		}
 	}
 	return s

@@ -239,7 +239,7 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 		}
 		return nil
 	}
-	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up, Leaving: l.Group == leaving(e.Group)}
+	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up, Isolated: l.Isolated, Leaving: l.Group == leaving(e.Group)}
 	return nil
 }
 

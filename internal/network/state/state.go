@@ -42,6 +42,9 @@ type Port struct {
 	NoIPv6 bool
 	Up     bool
 	Queues int // 0 is 1; counts only when the tap is made
+	// Coalesce is how many frames it gathers; 0 is what the kernel does by itself. It counts only when the tap is made.
+	Coalesce uint32
+	Isolated bool // it does not reach its bridge's other isolated ports
 	// Leaving says that somebody was about to remove it and did not. Only observed.
 	Leaving bool
 	// Held says that a guest has its descriptors: the tap is changed and never made, and may go with the guest at any
