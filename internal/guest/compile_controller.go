@@ -34,7 +34,7 @@ func (c *compiler) controllers() error {
 func (c *compiler) controller(k *spec.Controller) qemu.Props {
 	switch k.Type {
 	case "pci":
-		return pciController(k)
+		return c.pciController(k)
 	case "usb":
 		return usbController(k)
 	case "scsi":
@@ -78,7 +78,7 @@ func device(driver, id string) qemu.Props {
 	return qemu.Props{{Key: "driver", Value: driver}, {Key: "id", Value: id}}
 }
 
-func pciController(k *spec.Controller) qemu.Props {
+func (c *compiler) pciController(k *spec.Controller) qemu.Props {
 	if k.Index == "0" {
 		return nil
 	}
@@ -94,6 +94,9 @@ func pciController(k *spec.Controller) qemu.Props {
 		if k.Target.Hotplug == "off" {
 			p = p.With("hotplug", false)
 		}
+	}
+	if k.Model == "pcie-root-port" && c.noIO {
+		p = p.With("io-reserve", 0)
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"taproom/internal/spec"
@@ -151,7 +152,7 @@ func (t *topology) next(needs plug, function int, who string) (place, error) {
 			}
 		}
 		if !t.grows || len(t.buses) > 255 || needs&plugRootPort != 0 {
-			return place{}, unsupported("address", "%s: no PCI slot is free", who)
+			return place{}, t.full(needs, who)
 		}
 		t.growFor(needs)
 	}
@@ -180,6 +181,8 @@ func (t *topology) growFor(needs plug) {
 	switch {
 	case t.fam.root == pcRoot:
 		t.buses = append(t.buses, newBus("pci-bridge"))
+	case needs&(plugPCI|plugPCIBridge) != 0 && slices.ContainsFunc(t.buses, func(b *bus) bool { return b.takes&plugPCIBridge != 0 }):
+		t.buses = append(t.buses, newBus("pci-bridge")) // behind the one there is, as libvirt has it
 	case needs&(plugPCI|plugPCIBridge) != 0:
 		t.buses = append(t.buses, newBus("pcie-root-port"), newBus("pcie-to-pci-bridge"))
 	default:

@@ -38,7 +38,10 @@ func (c *completer) pciAddresses() error {
 	}
 	c.multifunction(t)
 	c.bridgeTargets()
-	return nil
+	if err := c.ioSpace(t); err != nil {
+		return err
+	}
+	return c.portsReserve(len(had))
 }
 
 // spare keeps one root port for hot-plug, once: in a document that leaves its buses to us.
