@@ -127,7 +127,7 @@ func (s *dumping) write(ctx context.Context) error {
 	if err := run.command(dump); err != nil { // QEMU stops a guest that it dumps: that is no news
 		return err
 	}
-	if err := to.complete(); err != nil {
+	if err := errors.Join(to.complete(), run.saving.identify(e.k, to)); err != nil {
 		return fileError(s.request.Path, err)
 	}
 	return nil

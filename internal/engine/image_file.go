@@ -84,13 +84,35 @@ func (i *imageFile) complete() error {
 	return i.k.Sync(i.f)
 }
 
-// publish gives a whole image its name. It may be called again.
+// identify notes which file a whole image is.
+func (s *saving) identify(k *host.Kernel, i *imageFile) error {
+	if s.Temp == "" {
+		return nil
+	}
+	id, err := k.IdentifyFile(i.f)
+	s.File = &id
+	return err
+}
+
+// errImageGone is an image that somebody took away, or put something in the place of, before it got its name.
+var errImageGone = errors.New("what was written there is gone: somebody else removed or replaced it; write to a folder that is the daemon's alone")
+
+// publishImage gives a whole image its name. It may be called again.
 func publishImage(k *host.Kernel, s saving) error {
 	if s.Temp == "" {
 		return nil
 	}
-	if err := k.Rename(s.Temp, s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has its name already
+	if err := k.Rename(s.Temp, s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has its name already, or is gone
 		return err
+	}
+	if s.File != nil { // a record of an older daemon does not say
+		is, err := k.FileIs(s.Path, *s.File)
+		if err != nil {
+			return err
+		}
+		if !is {
+			return errImageGone
+		}
 	}
 	return k.SyncDir(filepath.Dir(s.Path))
 }

@@ -54,6 +54,18 @@ func (e *Engine) startManaged(j *job.Job, d *domain, flags uint32, trace *job.Tr
 	return e.startFrom(j, d, doc, flags, trace, &source{image: image, managed: true})
 }
 
+// startsElsewhere refuses a start that is not from a domain's definition: of one that runs, and of one that has an image of
+// its own. What the guest would write to its disks now, it would not know of when it goes on from that.
+func startsElsewhere(d *domain) error {
+	switch v := d.view(); {
+	case v.run != nil:
+		return alreadyRuns(d)
+	case v.ref.ManagedSave:
+		return virterr.New(virterr.OperationInvalid, "domain '%s' has a managed save image, which would not fit its disks any more; start it with `virsh start %s`, or remove the image with `virsh managedsave-remove %s`", d.label, d.label, d.label)
+	}
+	return nil
+}
+
 // dropManaged removes the image of a domain. The caller holds its slot.
 func (e *Engine) dropManaged(d *domain) error {
 	if err := e.k.Remove(e.paths.Save(d.uuid.String())); err != nil {

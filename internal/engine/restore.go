@@ -40,8 +40,8 @@ func (e *Engine) RestoreDomain(ctx context.Context, r server.SaveRequest) error 
 		return err
 	}
 	defer j.End()
-	if d.view().run != nil {
-		return alreadyRuns(d)
+	if err := startsElsewhere(d); err != nil {
+		return err
 	}
 	_, err = e.startFrom(j, d, doc, startFlags(r.Flags), trace, &source{image: image})
 	e.letGoOf(d)

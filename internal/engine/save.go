@@ -12,6 +12,7 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/guest/saveimage"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -22,6 +23,8 @@ type saving struct {
 	Temp   string `json:"temp,omitempty"` // renamed to Path when it is whole; "" for a device
 	Resume bool   `json:"resume,omitempty"`
 	Done   bool   `json:"done,omitempty"`
+	// File is which file was written, once it is whole: names can be given to another one.
+	File *host.FileID `json:"file,omitempty"`
 	Dump   bool   `json:"dump,omitempty"` // the guest's memory, and the guest goes on
 }
 
@@ -175,6 +178,9 @@ func (s *savingJob) write(ctx context.Context) error {
 		return err
 	}
 	if err := to.complete(); err != nil {
+		return fileError(s.request.Path, err)
+	}
+	if err := run.saving.identify(e.k, to); err != nil {
 		return fileError(s.request.Path, err)
 	}
 	run.saving.Done = true

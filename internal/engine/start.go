@@ -72,8 +72,8 @@ func (e *Engine) CreateDomain(ctx context.Context, xml string, flags uint32) (se
 		return server.Domain{}, err
 	}
 	defer j.End()
-	if d.view().run != nil {
-		return server.Domain{}, alreadyRuns(d)
+	if err := startsElsewhere(d); err != nil {
+		return server.Domain{}, err
 	}
 	ref, err := e.start(j.Context(), d, doc, flags, trace, nil)
 	e.letGoOf(d)

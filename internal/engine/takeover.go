@@ -154,7 +154,10 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 		return nil, err
 	}
 	if s := i.Head.Saving; s != nil && s.Done {
-		return nil, e.finishSave(ctx, d, i)
+		if err := e.finishSave(ctx, d, i); !errors.Is(err, errImageGone) {
+			return nil, err
+		}
+		s.Done = false // its QEMU still has the state
 	}
 	run := newRunning(i.Head, doc)
 	status, err := e.adopt(ctx, d, run)

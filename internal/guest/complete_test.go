@@ -262,3 +262,18 @@ func TestCompleteRefusesWhatHasNoPlace(t *testing.T) {
 		}
 	})
 }
+
+// The root is bus 0 wherever it stands among controllers without numbers.
+func TestARootPortBeforeItsRootIsNotBus0(t *testing.T) {
+	t.Parallel()
+	d := parse(t, []byte("<domain type='qemu'><name>x</name><memory>65536</memory><os><type machine='q35'>hvm</type></os><devices>"+
+		"<controller type='pci' model='pcie-root-port'/><controller type='pci' model='pcie-root'/></devices></domain>"))
+	if err := Complete(d, pcHost()); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range d.Devices.Controllers {
+		if k.Type == "pci" && (k.Model == "pcie-root") != (k.Index == "0") {
+			t.Errorf("a %s has index %s", k.Model, k.Index)
+		}
+	}
+}

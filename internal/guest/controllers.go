@@ -86,6 +86,9 @@ func (c *completer) freeIndex(i int) int {
 		}
 	}
 	n := 0
+	if k.Type == "pci" && k.Model != "pci-root" && k.Model != "pcie-root" {
+		n = 1 // the root is bus 0, wherever it stands
+	}
 	for used[strconv.Itoa(n)] {
 		n++
 	}

@@ -15,13 +15,22 @@ import (
 // tempPrefix starts the names of files that are being written; SweepTemp knows them by it.
 const tempPrefix = ".taproom-tmp-"
 
+// mostOfName is how much of a file's name is in the name that it has while it is written: with what is added, NAME_MAX (255)
+// holds it.
+const mostOfName = 200
+
+// newTemp is a name for a file that is being written.
+func newTemp(base string) string {
+	return tempPrefix + base[:min(len(base), mostOfName)] + "." + rand.Text()
+}
+
 // WriteFile replaces path by data in one step: a reader, or a crash of ours, finds the old file or the new one and nothing
 // between. With durable the same holds for a power cut, and the new file survives one once WriteFile has returned;
 // without, a power cut may leave an empty file, and nothing waits for a disk. When it fails (disk full, no permission) the
 // old file is untouched and the temporary one removed.
 func (k *Kernel) WriteFile(path string, data []byte, mode fs.FileMode, durable bool) error {
 	dir, base := filepath.Split(path)
-	temp := filepath.Join(dir, tempPrefix+base+"."+rand.Text())
+	temp := filepath.Join(dir, newTemp(base))
 	err := k.writeTemp(temp, data, mode, durable)
 	if err == nil {
 		k.Step("file rename " + base)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ type NewFile struct {
 // taken it is fs.ErrExist. What a crash leaves on the way is for SweepTemp.
 func (k *Kernel) CreateFile(n NewFile, fill func(*os.File) error) error {
 	dir, base := filepath.Split(n.Path)
-	temp := filepath.Join(dir, tempPrefix+base+"."+rand.Text())
+	temp := filepath.Join(dir, newTemp(base))
 	err := k.fillTemp(temp, n, fill)
 	if err == nil {
 		k.Step("file rename " + base)

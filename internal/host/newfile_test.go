@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -88,5 +89,19 @@ func TestCopiesAndZeroesKeepHoles(t *testing.T) {
 		if err != nil || use.Allocation > 64<<10 {
 			t.Errorf("%s takes %d bytes, %v", f.Name(), use.Allocation, err)
 		}
+	}
+}
+
+// Every name that the filesystem takes can be written, though files have a longer one until they are whole.
+func TestAFileMayHaveTheLongestName(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	defer k.Close()
+	path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+	if err := k.CreateFile(host.NewFile{Path: path, Mode: 0o600, Owner: -1, Group: -1}, func(*os.File) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := k.WriteFile(path, []byte("x"), 0o600, false); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -116,12 +117,26 @@ func Run(ctx context.Context, k *host.Kernel, s Spec) error {
 	defer child.Close()
 	exit, err := child.Wait(ctx)
 	if err != nil { // it is not waited for any longer
-		return errors.Join(fmt.Errorf("run %s for %s: %w", s.Program.Name, s.Device, err), k.Signal(&child.PIDFD, unix.SIGKILL))
+		return errors.Join(fmt.Errorf("run %s for %s: %w", s.Program.Name, s.Device, err), end(ctx, k, child))
 	}
 	if exit != (host.Exit{}) {
 		return fmt.Errorf("%s for %s: %s; what it said is in %s", s.Program.Name, s.Device, exit, s.LogPath)
 	}
 	return nil
+}
+
+// killedWithin is how long a program that was killed may take to be gone.
+const killedWithin = 10 * time.Second
+
+// end kills a program and waits until it is gone: what it has open, and its directory, are free then.
+func end(ctx context.Context, k *host.Kernel, child *host.Process) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killedWithin)
+	defer cancel()
+	if err := k.Signal(&child.PIDFD, unix.SIGKILL); err != nil {
+		return err
+	}
+	_, err := child.Wait(ctx)
+	return err
 }
 
 func dial(ctx context.Context, k *host.Kernel, path string) (*os.File, error) {

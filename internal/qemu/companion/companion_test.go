@@ -2,12 +2,15 @@ package companion
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -148,5 +151,34 @@ func TestAProgramThatIsRunHasToEndWell(t *testing.T) {
 	s := shell(t, "exit 4")
 	if err := Run(t.Context(), k, s); err == nil || !strings.Contains(err.Error(), "exit status 4") || !strings.Contains(err.Error(), s.LogPath) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever gives up a program finds nothing of it: its files may be removed, and it runs nowhere.
+func TestAProgramThatIsNotWaitedForIsGone(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	defer k.Close()
+	s := shell(t, "trap '' TERM; echo $$; while :; do sleep 1; done")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, k, s) }()
+	pid := 0
+	for deadline := time.Now().Add(time.Minute); pid == 0; {
+		b, _ := os.ReadFile(s.LogPath)
+		if line, _, ok := strings.Cut(string(b), "\n"); ok {
+			pid, _ = strconv.Atoi(line)
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it has not said its number: %q", b)
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was not waited for", err)
+	}
+	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("process %d is there still: %v", pid, err)
 	}
 }
