@@ -2,29 +2,10 @@ package host
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"os/exec"
-	"strings"
 	"testing"
 )
-
-func TestVHostNetIsProbedByTryingIt(t *testing.T) {
-	t.Parallel()
-	k := New(Options{})
-	defer k.Close()
-	err := k.ProbeVHostNet()
-	var missing *Missing
-	if errors.As(err, &missing) {
-		if !strings.Contains(err.Error(), "modprobe vhost_net") {
-			t.Errorf("%v: it does not say what to do", err)
-		}
-		t.Skipf("%v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // The kernel names the workers of a process so, whether they are threads of its own or of the kernel.
 func TestWorkersOfVHostAreFoundByTheirName(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // openVsock opens the device, or skips the test where the kernel has none.
@@ -15,11 +16,9 @@ func openVsock(t *testing.T, k *host.Kernel) *os.File {
 	t.Helper()
 	f, err := k.OpenFile("/dev/vhost-vsock", os.O_RDWR, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
-		t.Skip(&host.Missing{What: "vhost-vsock", Config: "CONFIG_VHOST_VSOCK and its module", Err: err})
+		err = &host.Missing{What: "vhost-vsock", Config: "CONFIG_VHOST_VSOCK and its module", Err: err}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Needs(t, err, hosttest.Lift{Module: "vhost_vsock"})
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }

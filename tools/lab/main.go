@@ -2,7 +2,7 @@
 // this machine's files read-only; and on this machine's own kernel, to compare. It fails when a test fails anywhere, when
 // one is skipped on all kernels, and when a guest hangs or crashes. What guests printed is left in build/lab.
 //
-//	go run -C tools ./lab -repo /path/to/repo [-kernel 6.12] [-run regexp] [package…]
+//	go run -C tools ./lab -repo /path/to/repo [-kernel 6.12] [-run regexp] package[@regexp]…
 package main
 
 import (

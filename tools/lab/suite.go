@@ -24,27 +24,34 @@ type suite struct {
 	packages []pkg
 }
 
-// compile builds the tests of what the patterns name. They run on the host's libraries in guests too.
+// compile builds the tests of what the patterns name: packages, as go list takes them, with @ and a regular expression for
+// some of their tests, unless the flags say which. They run on the host's libraries in guests too.
 func compile(ctx context.Context, repo, dir string, patterns, flags []string) (suite, error) {
 	s := suite{repo: repo, dir: dir}
-	list, err := run(ctx, repo, "go", append([]string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}"}, patterns...)...)
-	if err != nil {
-		return s, err
-	}
 	tests := filepath.Join(dir, "tests")
 	if err := errors.Join(os.RemoveAll(tests), os.MkdirAll(tests, 0o755)); err != nil {
 		return s, err
 	}
-	for _, folder := range strings.Fields(string(list)) {
-		rel, err := filepath.Rel(repo, folder)
+	for _, pattern := range patterns {
+		packages, only, _ := strings.Cut(pattern, "@")
+		list, err := run(ctx, repo, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}", packages)
 		if err != nil {
 			return s, err
 		}
-		p := pkg{folder: rel, binary: strings.ReplaceAll(rel, "/", "_") + ".test", flags: flags}
-		if _, err := run(ctx, repo, "go", "test", "-c", "-o", filepath.Join(tests, p.binary), "./"+rel); err != nil {
-			return s, err
+		for _, folder := range strings.Fields(string(list)) {
+			rel, err := filepath.Rel(repo, folder)
+			if err != nil {
+				return s, err
+			}
+			p := pkg{folder: rel, binary: strings.ReplaceAll(rel, "/", "_") + ".test", flags: flags}
+			if only != "" {
+				p.flags = append([]string{"-test.run=" + only}, flags...)
+			}
+			if _, err := run(ctx, repo, "go", "test", "-c", "-o", filepath.Join(tests, p.binary), "./"+rel); err != nil {
+				return s, err
+			}
+			s.packages = append(s.packages, p)
 		}
-		s.packages = append(s.packages, p)
 	}
 	if len(s.packages) == 0 {
 		return s, fmt.Errorf("%s: no package there has tests", strings.Join(patterns, " "))

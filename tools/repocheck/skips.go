@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// lifts are words that say what lifts a skip: something to install, a target of the makefile, a variable to set.
-var lifts = []string{"Debian: ", "make ", "TAPROOM_"}
+// lifts are words that say what lifts a skip: something to install, a target of the makefile, a variable to set, a module
+// to unload.
+var lifts = []string{"Debian: ", "make ", "TAPROOM_", "rmmod "}
 
 // needs is the one function that skips what a kernel cannot run.
 const needs = "internal/host/hosttest/needs.go"

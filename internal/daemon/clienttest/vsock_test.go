@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // vsockMissing is why this host has no vsocks for guests; nil where it has.
@@ -53,9 +54,7 @@ func (c *clients) refused(want string, args ...string) {
 // Needs the real device: each guest has a number of its own, which the kernel knows, and which goes with it.
 func TestGuestsHaveVsocksWithNumbersOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	if err := vsockMissing(t); err != nil {
-		t.Skip(err)
-	}
+	hosttest.Needs(t, vsockMissing(t), hosttest.Lift{Module: "vhost_vsock"})
 	c := serve(t)
 	for name, vsock := range map[string]string{"one": "<vsock/>", "two": "<vsock model='virtio'><cid auto='yes'/></vsock>", "plain": ""} {
 		c.write(name+".xml", vsockDomain(name, vsock))

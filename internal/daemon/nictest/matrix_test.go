@@ -3,7 +3,6 @@ package nictest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // patience is for what a guest does on a machine that is busy and has no KVM.
@@ -66,12 +66,7 @@ func TestVHostCarriesTheTrafficOfVirtioNICsWhereTheKernelHasIt(t *testing.T) {
 	t.Parallel()
 	k := host.New(host.Options{})
 	defer k.Close()
-	var missing *host.Missing
-	if err := k.ProbeVHostNet(); errors.As(err, &missing) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	hosttest.Needs(t, k.ProbeVHostNet(), hosttest.Lift{Module: "vhost_net"})
 	var nics []nic
 	for _, a := range attachments() {
 		if !a.noVHost {
