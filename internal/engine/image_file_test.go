@@ -48,11 +48,13 @@ func TestAnImageThatSomebodyTookAwayIsNoImage(t *testing.T) {
 		meddle func(s saving) error
 		gone   bool
 	}{
-		"nobody":               {func(saving) error { return nil }, false},
-		"a daemon before":      {func(s saving) error { return os.Rename(s.Temp, s.Path) }, false},
-		"removed":              {func(s saving) error { return os.Remove(s.Temp) }, true},
-		"replaced":             {func(s saving) error { return errors.Join(os.Remove(s.Temp), os.WriteFile(s.Temp, []byte("x"), 0o600)) }, true},
-		"replaced by a link":   {func(s saving) error { return errors.Join(os.Rename(s.Temp, s.Temp+"2"), os.Symlink(s.Temp+"2", s.Temp)) }, true},
+		"nobody":          {func(saving) error { return nil }, false},
+		"a daemon before": {func(s saving) error { return os.Rename(s.Temp, s.Path) }, false},
+		"removed":         {func(s saving) error { return os.Remove(s.Temp) }, true},
+		"replaced":        {func(s saving) error { return errors.Join(os.Remove(s.Temp), os.WriteFile(s.Temp, []byte("x"), 0o600)) }, true},
+		"replaced by a link": {func(s saving) error {
+			return errors.Join(os.Rename(s.Temp, s.Temp+"2"), os.Symlink(s.Temp+"2", s.Temp))
+		}, true},
 		"another has the name": {func(s saving) error { return errors.Join(os.Remove(s.Temp), os.WriteFile(s.Path, []byte("x"), 0o600)) }, true},
 	} {
 		path := filepath.Join(t.TempDir(), "image")

@@ -57,7 +57,7 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 		}
 	},
 	"VSERPORT_CHANGE":           (*Engine).onChannel,
-	"RTC_CHANGE":                tell(tellClock),
+	"RTC_CHANGE":                (*Engine).onClock,
 	"MEMORY_DEVICE_SIZE_CHANGE": tell(tellMemoryDevice),
 	"MEMORY_FAILURE":            tell(tellMemoryFailure),
 	"VNC_CONNECTED":             tell(tellDisplay(displayConnect)),

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
@@ -22,20 +21,6 @@ func tell[T any](event func(run *running, ref server.Domain, data T) server.Even
 			e.publish(out)
 		}
 	}
-}
-
-// rtcChange is the data of RTC_CHANGE. QEMU counts from the time that it was started with; libvirt counts from UTC.
-type rtcChange struct {
-	Offset int64 `json:"offset"` // seconds
-}
-
-func tellClock(run *running, ref server.Domain, data rtcChange) server.Event {
-	offset := data.Offset
-	if k := run.doc().Clock; k != nil && k.Offset == "variable" {
-		began, _ := strconv.ParseInt(k.Adjustment, 10, 64) // nothing is 0
-		offset += began
-	}
-	return server.DomainRTCChange{Domain: ref, Offset: offset}
 }
 
 // memoryFailure is the data of MEMORY_FAILURE.

@@ -51,6 +51,7 @@ func TestWhatQEMUTellsReachesClientsInLibvirtsTerms(t *testing.T) {
 		d.update(func(v *view) { v.ref = ref })
 		run := &running{}
 		run.has.Store(&hardware{doc: c.doc})
+		run.adjusted.Store(new(int64)) // somebody is about to write the clock down
 		guestEvents[c.name](e, t.Context(), d, run, qmp.Event{Name: c.name, Data: []byte(c.data)})
 		if diff := cmp.Diff(c.want, told); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", c.name, c.data, diff)

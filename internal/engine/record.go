@@ -45,6 +45,8 @@ type record struct {
 	Sockets  []string  `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
 	Ports    []port    `json:"ports,omitempty"`
 	CID      uint32    `json:"cid,omitempty"` // of its vsock
+	// Adjustment is how far the guest set its clock from UTC, in seconds; "" as long as it did not.
+	Adjustment string `json:"adjustment,omitempty"`
 	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.
 	MemoryDir string `json:"memory_dir,omitempty"`
 	// Companions are the devices that a program beside QEMU serves, each with a pid file in the guest's directory.
@@ -82,7 +84,7 @@ type port struct {
 	Bridge  string `json:"bridge"`
 	Network string `json:"network,omitempty"` // name of the network, "" when plugged into a bridge
 	MTU     int    `json:"mtu,omitempty"`
-	ID      string `json:"id"` // libvirt's port UUID
+	ID      string `json:"id"`               // libvirt's port UUID
 	Queues  int    `json:"queues,omitempty"` // 0 is 1
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`

@@ -32,9 +32,10 @@ type running struct {
 	commanding atomic.Bool  // the daemon is telling its processors what to do
 	commanded  atomic.Int64 // when it last did, in microseconds
 	expected   expected
-	resets     resets        // the watching goroutine's alone
-	agent      chan struct{} // has whoever talks to the agent of the built-in guest
-	guestAgent chan struct{} // has whoever talks to qemu-guest-agent
+	adjusted   atomic.Pointer[int64] // how far the guest set its clock from UTC, until that is written down
+	resets     resets                // the watching goroutine's alone
+	agent      chan struct{}         // has whoever talks to the agent of the built-in guest
+	guestAgent chan struct{}         // has whoever talks to qemu-guest-agent
 	channels   channels
 	consoles   *consoles
 	beside     *companions

@@ -12,7 +12,7 @@ import (
 func (e *Engine) runtime(d *domain, rec record) (guest.Runtime, error) {
 	rt := guest.Runtime{
 		Accel: rec.Accel, Dir: e.places(d).dir, QMP: "qmp", Now: time.Now(),
-		NICs: make([]guest.NICRuntime, rec.NICs), Pins: rec.Pins, CID: rec.CID,
+		NICs: make([]guest.NICRuntime, rec.NICs), Pins: rec.Pins, CID: rec.CID, Adjustment: rec.Adjustment,
 	}
 	for _, d := range rec.Displays {
 		rt.Displays = append(rt.Displays, guest.DisplayRuntime{Port: int(d.Port), WebSocket: int(d.WebSocket), Address: d.Address})

@@ -25,7 +25,7 @@ type saving struct {
 	Done   bool   `json:"done,omitempty"`
 	// File is which file was written, once it is whole: names can be given to another one.
 	File *host.FileID `json:"file,omitempty"`
-	Dump   bool   `json:"dump,omitempty"` // the guest's memory, and the guest goes on
+	Dump bool         `json:"dump,omitempty"` // the guest's memory, and the guest goes on
 }
 
 // SaveDomain implements server.DomainStates.
@@ -101,6 +101,7 @@ type savingJob struct {
 // document makes the document that is saved with the state, or checks the client's.
 func (s *savingJob) document() error {
 	doc := s.run.doc().Clone()
+	guest.AdjustClock(doc, s.run.rec().Adjustment)
 	doc.CurrentMemory = &spec.Memory{Unit: "KiB", Value: strconv.FormatUint(s.run.balloonKiB.Load(), 10)}
 	if s.request.XML != "" {
 		wanted, err := s.e.otherDocument(s.e.ctx, doc, s.request.XML)

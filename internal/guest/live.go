@@ -59,6 +59,7 @@ func Live(d *spec.Domain, rt Runtime, f LiveFacts, secure bool) *spec.Domain {
 		setAliases(out, fam)
 	}
 	out.ID = strconv.Itoa(int(f.ID))
+	AdjustClock(out, rt.Adjustment)
 	liveDisks(out.Devices)
 	liveNICs(out.Devices, rt, f)
 	liveChardevs(out.Devices, rt, f)
@@ -177,4 +178,12 @@ func liveGraphics(g *spec.Graphics, rt Runtime, i int) {
 	}
 	g.Listen = displayAddress(g, d)
 	l.Address = g.Listen
+}
+
+// AdjustClock has a document say how far from UTC its guest has set its clock, where that is the guest's to say; "" changes
+// nothing.
+func AdjustClock(d *spec.Domain, adjustment string) {
+	if k := d.Clock; k != nil && k.Offset == "variable" && adjustment != "" {
+		k.Adjustment = adjustment
+	}
 }

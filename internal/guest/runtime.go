@@ -24,6 +24,8 @@ type Runtime struct {
 	Displays []DisplayRuntime
 	// CID is the number that the guest's vsock got, where the document leaves it open.
 	CID uint32
+	// Adjustment is how far from UTC the guest has set its clock since, in seconds; "" when it has not.
+	Adjustment string
 	// Pins are those of the configuration that the guest was started with, or last changed to; none at a start.
 	Pins Pins
 	// Now is the time of the start: clock offset='variable' counts from it.

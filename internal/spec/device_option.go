@@ -16,7 +16,7 @@ func deviceOptionRules() map[string]rule {
 		"*/driver/@page_per_vq": onOff(),
 		"*/driver/@ioeventfd":   onOff(),
 		"*/driver/@event_idx":   onOff(),
-		"*/driver/@iothread":    refuse("I/O threads are not implemented yet"),
+		"*/driver/@iothread":    refuse("I/O threads are for disks on bus='virtio', and for virtio-scsi controllers"),
 		"*/acpi":                acpiIndex,
 	}
 }

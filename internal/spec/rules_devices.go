@@ -53,14 +53,14 @@ func controllerRules() map[string]rule {
 		"devices/controller/target/@busNr":       refuse("it is for expander buses, which are not implemented yet"),
 		"devices/controller/target/@index":       refuse("it is for ppc64 guests"),
 		"devices/controller/target/@memReserve":  refuse("memory windows of a port cannot be chosen yet"),
-		"devices/controller/target/node":         refuse("guest NUMA cells are not implemented yet"),
+		"devices/controller/target/node":         refuse("buses are not tied to a guest's NUMA cells: there are no expander buses"),
 		"devices/controller/master/@startport":   number(0, 255),
 		"devices/controller/pcihole64":           refuse("the size of the PCI hole cannot be chosen yet"),
 		"devices/controller/serial":              refuse("NVMe controllers are not implemented yet"),
 		"devices/controller/driver/@queues":      number(1, 1024),
 		"devices/controller/driver/@cmd_per_lun": refuse("it cannot be chosen yet"),
 		"devices/controller/driver/@max_sectors": refuse("it cannot be chosen yet"),
-		"devices/controller/driver/iothreads":    refuse("I/O threads are not implemented yet"),
+		"devices/controller/driver/iothreads":    refuse("a controller's queues are not spread over I/O threads; use one, with iothread="),
 	}
 }
 

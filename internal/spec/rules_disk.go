@@ -12,7 +12,7 @@ func diskRules() map[string]rule {
 		"devices/disk/@sgio":     just("filtered", "raw SCSI commands are not passed through yet"),
 
 		"devices/disk/encryption":      refuse("encrypted disks are not implemented yet"),
-		"devices/disk/throttlefilters": refuse("disk bandwidth is not limited yet"),
+		"devices/disk/throttlefilters": refuse("bounds are of one disk each; use <iotune>"),
 		"devices/disk/backenddomain":   refuse("it is for Xen guests"),
 		"devices/disk/mirror":          refuse("a copy in progress cannot be part of a document"),
 		"devices/disk/transient":       refuse("disks that forget are not implemented yet"),
@@ -36,7 +36,7 @@ func diskRules() map[string]rule {
 		"devices/disk/driver/@discard_no_unref":  cannot,
 		"devices/disk/driver/@max_bio_size":      cannot,
 		"devices/disk/driver/metadata_cache":     cannot,
-		"devices/disk/driver/iothreads":          refuse("I/O threads are not implemented yet"),
+		"devices/disk/driver/iothreads":          refuse("a disk's queues are not spread over I/O threads; use one, with iothread="),
 		"devices/disk/driver/statistics":         cannot,
 		"devices/disk/target/@dev":               pattern(`(fd|hd|sd|vd|xvd|ubd)[a-z]{1,3}`, "a disk's name such as vda, sda or hda"),
 		"devices/disk/target/@bus":               values("virtio scsi sata ide fdc usb", "xen uml sd nvme"),

@@ -13,8 +13,8 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 
 		"memory/@dumpCore":            just("on", "guest memory cannot be left out of core dumps yet"),
 		"vcpu/@placement":             values("static", "auto"),
-		"vcpus":                       refuse("virtual CPUs cannot be chosen one by one yet"),
-		"throttlegroups":              refuse("disk bandwidth is not limited yet"),
+		"vcpus":                       refuse("virtual CPUs cannot be chosen one by one; <vcpu current='N'> plugs the first N in"),
+		"throttlegroups":              refuse("bounds are of one disk each; use <iotune>"),
 		"idmap":                       refuse("user namespaces are for containers"),
 		"bootloader":                  refuse("a host boot loader is for Xen guests"),
 		"bootloader_args":             refuse("a host boot loader is for Xen guests"),
