@@ -39,7 +39,9 @@ func (s SetCoalesce) String() string {
 }
 
 // Apply implements Step.
-func (s SetCoalesce) Apply(_ context.Context, r *Run) error { return r.Kernel.SetCoalesce(s.Name, s.Frames) }
+func (s SetCoalesce) Apply(_ context.Context, r *Run) error {
+	return r.Kernel.SetCoalesce(s.Name, s.Frames)
+}
 
 // particulars are what of a port follows once it is on its bridge.
 func particulars(link target, have, want Port) Plan {
