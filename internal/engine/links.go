@@ -59,8 +59,12 @@ func (e *Engine) namesOf(p port) *alloc.Names {
 	return e.names
 }
 
-// reserveName marks the name of a link that is there. A name that no template makes needs no reserving.
+// reserveName marks the name of a link that is there.
 func (e *Engine) reserveName(name string) {
+	if !e.templated(name) {
+		e.claimed.take(name)
+		return
+	}
 	_, _ = e.names.Reserve(name)
 	_, _ = e.macvtaps.Reserve(name)
 }
@@ -68,4 +72,5 @@ func (e *Engine) reserveName(name string) {
 func (e *Engine) releaseName(name string) {
 	e.names.Release(name)
 	e.macvtaps.Release(name)
+	e.claimed.release(name)
 }

@@ -24,19 +24,20 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
-		if p.e.cfg.Session != nil && nic.Type != "user" && nic.Type != "ethernet" {
+		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.GivenTap() {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
 		}
 		if nic.MTU != nil {
 			_, _ = fmt.Sscan(nic.MTU.Size, &one.MTU) // Validate has read it before
 		}
+		one.Isolated, one.Coalesce = nic.Port != nil && nic.Port.Isolated == "yes", nic.Coalesce.Frames()
 		linked, err := p.connect(doc, nic, &one)
 		if err == nil && !linked {
 			continue
 		}
 		if err == nil {
-			one.Name, err = p.e.namesOf(one).Take()
+			err = p.e.nameFor(doc, &nic, &one)
 		}
 		if err != nil {
 			p.e.releasePorts(ports)
@@ -47,9 +48,10 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	return ports, nil
 }
 
-// connect says where a NIC's port goes; linked is false for one that has none: user is QEMU's own, ethernet somebody else's.
+// connect says where a NIC's port goes; linked is false for one that has none of ours: user is QEMU's own, and an
+// ethernet's tap may be somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
-	to.Network, to.Bridge, to.Direct = "", "", nil
+	to.Network, to.Bridge, to.Direct, to.Free = "", "", nil, nic.Type == "ethernet"
 	switch nic.Type {
 	case "network":
 		to.Network = nic.Source.Network
@@ -60,6 +62,8 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 	case "direct":
 		to.MAC = nic.MAC.Address // a macvtap has its guest's
 		to.Direct, err = p.onLower(doc, nic, *to)
+	case "ethernet":
+		return !nic.GivenTap(), nil
 	default:
 		return false, nil
 	}
@@ -91,7 +95,7 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 	case err != nil:
 		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: bridge %s: %w", doc.Name, nic.MAC.Address, name, err)
 	case l.Kind != "bridge":
-		return virterr.New(virterr.ConfigUnsupported, "domain '%s': NIC %s: %s is no bridge; make a bridge with %s as its port, and name that", doc.Name, nic.MAC.Address, name, name)
+		return virterr.New(virterr.ConfigUnsupported, "domain '%s': NIC %s: %s is no bridge; make a bridge with %s as its port, and name that, or use type='direct' with <source dev='%s'/>", doc.Name, nic.MAC.Address, name, name, name)
 	}
 	return nil
 }
@@ -100,6 +104,9 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 // dense block of foreign names costs a look at each and not a start of the whole guest.
 func (e *Engine) rename(ports []port) error {
 	for i := range ports {
+		if ports[i].Own {
+			continue
+		}
 		names := e.namesOf(ports[i])
 		name, err := names.Create(func(name string) error {
 			_, err := e.k.LinkByName(name)
@@ -130,7 +137,7 @@ func portState(r record) map[string]state.Port {
 		if p.Direct != nil {
 			continue
 		}
-		ports[p.Name] = state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true, Queues: p.Queues}
+		ports[p.Name] = state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true, Queues: p.Queues, Anywhere: p.Free, Isolated: p.Isolated, Coalesce: p.Coalesce}
 	}
 	return ports
 }
@@ -209,6 +216,6 @@ func (e *Engine) releaseNames(r record) {
 
 func (e *Engine) releasePorts(ports []port) {
 	for _, p := range ports {
-		e.namesOf(p).Release(p.Name)
+		e.releaseName(p.Name)
 	}
 }

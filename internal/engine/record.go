@@ -86,6 +86,11 @@ type port struct {
 	MTU     int    `json:"mtu,omitempty"`
 	ID      string `json:"id"`               // libvirt's port UUID
 	Queues  int    `json:"queues,omitempty"` // 0 is 1
+	// Own says that the name is the document's, and Free that what the tap is plugged into is not ours to say.
+	Own      bool   `json:"own,omitempty"`
+	Free     bool   `json:"free,omitempty"`
+	Isolated bool   `json:"isolated,omitempty"`
+	Coalesce uint32 `json:"coalesce,omitempty"` // frames
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
 }

@@ -60,10 +60,10 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 	if n.Type == "user" {
 		return c.userNetdev(n, i, id)
 	}
-	if n.Type == "ethernet" {
+	if n.GivenTap() {
 		return c.givenTap(n, i, id, queues)
 	}
-	if n.Type != "network" && n.Type != "bridge" && n.Type != "direct" {
+	if n.Type != "network" && n.Type != "bridge" && n.Type != "direct" && n.Type != "ethernet" {
 		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, direct, user or ethernet", nicName(n, i), n.Type)
 	}
 	if i >= len(c.rt.NICs) || c.rt.NICs[i].Tap == "" {

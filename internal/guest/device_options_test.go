@@ -34,3 +34,15 @@ func TestAPartOfTheMachineHasNoOptions(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+func TestACardThatTheEmulatorHasNotIsRefusedWithThoseThatItHas(t *testing.T) {
+	t.Parallel()
+	host := pcHost()
+	host.Devices = []string{"e1000", "e1000e", "ne2k_pci", "rtl8139", "tulip"}
+	err := Complete(parse(t, document("q35", "", "<interface type='user'><model type='igb'/></interface>")), host)
+	const want = "interface/model is not supported: interface 52:54:00:00:00:ff: /usr/bin/qemu-system-x86_64 has no igb; " +
+		"use virtio, e1000, e1000e, rtl8139, ne2k_pci, tulip, virtio-non-transitional or virtio-transitional"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

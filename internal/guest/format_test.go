@@ -43,6 +43,7 @@ func daemonReads() map[string]string {
 	return map[string]string{
 		"name": "", "uuid": "", "title": "", "description": "", "metadata": "applications' own",
 		"on_poweroff": "", "on_reboot": "", "on_crash": "", "currentMemory": "", "currentMemory/@unit": "", "memory/@unit": "",
+		"devices/interface/coalesce/rx/frames/@max": "", "devices/interface/port/@isolated": "", "devices/interface/target/@dev": "", "devices/interface/target/@managed": "",
 		"devices/emulator": "", "devices/tpm/backend/@persistent_state": "", "devices/tpm/backend/active_pcr_banks": "",
 		"devices/interface/source/@mode": "", "vcpu/@placement": "", "numatune/memory/@placement": "the default, which is not written",
 	}

@@ -125,7 +125,7 @@ func liveNICs(v *spec.Devices, rt Runtime, f LiveFacts) {
 	}
 	for i := range v.Interfaces {
 		n := &v.Interfaces[i]
-		if i < len(rt.NICs) && rt.NICs[i].Tap != "" && n.Type != "ethernet" {
+		if i < len(rt.NICs) && rt.NICs[i].Tap != "" && !n.GivenTap() {
 			n.Target = &spec.InterfaceTarget{Dev: rt.NICs[i].Tap}
 		}
 		if n.Type == "network" && n.Source != nil {

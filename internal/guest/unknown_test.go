@@ -52,6 +52,11 @@ func ofARun(d *spec.Domain, path string) bool {
 	if strings.HasSuffix(path, ".Alias") {
 		return true // those of the user's own stay, and there are hardly any
 	}
+	for i := range d.Devices.Interfaces {
+		if path == fmt.Sprintf(".Devices.Interfaces[%d].Target", i) {
+			return automaticNIC(d.Devices.Interfaces[i].Target.Dev)
+		}
+	}
 	for list, devs := range map[string][]spec.Chardev{"Serials": d.Devices.Serials, "Consoles": d.Devices.Consoles, "Channels": d.Devices.Channels} {
 		for i := range devs {
 			if path == fmt.Sprintf(".Devices.%s[%d].Source", list, i) {

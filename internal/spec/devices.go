@@ -195,8 +195,6 @@ type Interface struct {
 	Coalesce    *Coalesce        `xml:"coalesce"`
 	Tune        *NICTune         `xml:"tune"`
 	Port        *BridgePort      `xml:"port"`
-	Script      *Script          `xml:"script"`
-	DownScript  *Script          `xml:"downscript"`
 	Teaming     *Teaming         `xml:"teaming"`
 	ROM         *ROM             `xml:"rom"`
 	Boot        *Boot            `xml:"boot"`

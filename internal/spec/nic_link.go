@@ -1,5 +1,7 @@
 package spec
 
+import "strconv"
+
 // ROM is a card's option ROM.
 type ROM struct {
 	Enabled string `xml:"enabled,attr,omitempty"` // no: the card has none
@@ -45,19 +47,22 @@ type BridgePort struct {
 	Extra
 }
 
-// Script is a program that is run with the tap's name.
-type Script struct {
-	Path string `xml:"path,attr"`
-	Extra
-}
+// Why the host's end of type='ethernet' is left alone once it is made.
+const (
+	noScripts     = "no program of a document's is run as root; make the tap before, and name it with managed='no'"
+	noHostAddress = "the host's end gets no address; use type='network' with a network of its own, or make the tap before, with an address, and name it with managed='no'"
+)
 
 // nicLinkRules judge the host's side of a NIC.
 func nicLinkRules() map[string]rule {
 	return map[string]rule{
-		"devices/interface/coalesce":   refuse("interrupt coalescing cannot be chosen yet"),
-		"devices/interface/port":       refuse("isolated ports are not implemented yet"),
-		"devices/interface/script":     refuse("scripts are not run"),
-		"devices/interface/downscript": refuse("scripts are not run"),
+		"devices/interface/script":       refuse(noScripts),
+		"devices/interface/downscript":   refuse(noScripts),
+		"devices/interface/source/ip":    refuse(noHostAddress),
+		"devices/interface/source/route": refuse(noHostAddress),
+
+		"devices/interface/coalesce/rx/frames/@max": number(0, 1<<31-1),
+		"devices/interface/port/@isolated":          yesNo(),
 
 		"devices/interface/rom/@bar":            onOff(),
 		"devices/interface/rom/@enabled":        yesNo(),
@@ -79,21 +84,26 @@ func (n *Interface) checkLink() error {
 		return invalid(at+"teaming/@type", "it is missing; use persistent")
 	case n.Teaming != nil && !n.Virtio():
 		return unsupported(at+"teaming", "QEMU makes pairs with virtio NICs alone; use <model type='virtio'/>")
-	case n.Coalesce.frames() != "" && !tap:
-		return unsupported(at+"coalesce", "it is for NICs on a tap: the types network, bridge and ethernet, not %s", n.Type)
+	case n.Coalesce.Frames() > 0 && (!tap || n.GivenTap()):
+		return unsupported(at+"coalesce", "it is for NICs on a tap that is made for them: the types network, bridge and ethernet, not %s", n.Type)
 	case n.Tune != nil && n.Tune.SndBuf != "" && !tap:
 		return unsupported(at+"tune/sndbuf", "it is for NICs on a tap: the types network, bridge and ethernet, not %s", n.Type)
 	case n.Port != nil && n.Port.Isolated == "yes" && n.Type != "network" && n.Type != "bridge":
 		return unsupported(at+"port/@isolated", "it is for ports of a bridge: the types network and bridge, not %s", n.Type)
-	case (n.Script != nil || n.DownScript != nil) && n.Type != "ethernet":
-		return unsupported(at+"script", "it is for type='ethernet', not %s", n.Type)
 	}
 	return nil
 }
 
-func (c *Coalesce) frames() string {
+// Frames is how many packets a tap gathers; 0 is none beyond what the kernel does by itself. The document was checked.
+func (c *Coalesce) Frames() uint32 {
 	if c == nil || c.Rx == nil || c.Rx.Frames == nil {
-		return ""
+		return 0
 	}
-	return c.Rx.Frames.Max
+	n, _ := strconv.ParseUint(c.Rx.Frames.Max, 10, 32)
+	return uint32(n)
+}
+
+// GivenTap reports whether a NIC's tap is there already, and stays.
+func (n *Interface) GivenTap() bool {
+	return n.Type == "ethernet" && n.Target != nil && n.Target.Managed == "no"
 }

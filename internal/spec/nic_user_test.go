@@ -44,9 +44,11 @@ func TestUserNetworksAreRefusedWhatTheyCannotDo(t *testing.T) {
 		{user, "<portForward proto='tcp'><range start='5' end='9' to='65532'/></portForward>", "port 65536 of the guest does not exist"},
 		{user, "<portForward proto='tcp'><range start='5' to='6' exclude='yes'/></portForward>", "a range that is excluded goes nowhere"},
 		{"type='ethernet'", "<target dev='tap0' managed='no'/>", ""},
-		{"type='ethernet'", "<target dev='tap0'/>", "which go together"},
-		{"type='ethernet'", "", "which go together"},
-		{"type='bridge'", "<source bridge='b'/><target dev='tap0' managed='no'/>", "which go together"},
+		{"type='ethernet'", "<target dev='tap0'/>", ""},
+		{"type='ethernet'", "", ""},
+		{"type='ethernet'", "<script path='/x'/>", "no program of a document's is run as root"},
+		{"type='ethernet'", "<source><ip address='10.0.0.1' prefix='24'/></source>", "the host's end gets no address"},
+		{"type='bridge'", "<source bridge='b'/><target dev='tap0' managed='no'/>", "is used with type='ethernet'"},
 		{"type='ethernet'", "<target managed='no'/>", "it is missing: the tap that is there already"},
 	} {
 		d, err := ParseDomain(userNIC(c.attrs, c.inside))

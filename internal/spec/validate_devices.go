@@ -216,11 +216,13 @@ func (n *Interface) check() error {
 	case n.Target != nil && n.Target.Dev != "" && !linkName(n.Target.Dev):
 		return invalid(at+"target/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", n.Target.Dev)
 	}
-	if given := n.Target != nil && n.Target.Managed == "no"; given != (n.Type == "ethernet") {
-		return unsupported(at+"target/@managed", "a tap that is there already is used with type='ethernet' and managed='no', which go together; for one that is made, use type='bridge' or 'network'")
-	}
-	if n.Type == "ethernet" && n.Target.Dev == "" {
-		return invalid(at+"target/@dev", "it is missing: the tap that is there already")
+	if n.Target != nil && n.Target.Managed == "no" {
+		switch {
+		case n.Type != "ethernet":
+			return unsupported(at+"target/@managed", "a tap that is there already is used with type='ethernet'; for one that is made, leave managed='no' out")
+		case n.Target.Dev == "":
+			return invalid(at+"target/@dev", "it is missing: the tap that is there already")
+		}
 	}
 	if err := n.checkLink(); err != nil {
 		return err

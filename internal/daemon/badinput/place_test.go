@@ -70,8 +70,8 @@ func TestNICs(t *testing.T) {
 		{"network that is not there", func() error { return w.start(guest("broken", nic("nowhere"))) }, virterr.NoNetwork, "Network not found: domain 'broken': no network with matching name 'nowhere'"},
 		{"network that is not active", func() error { return w.start(guest("broken", nic("asleep"))) }, virterr.OperationInvalid, "Requested operation is not valid: domain 'broken': network 'asleep' is not active; start it with `virsh net-start asleep`"},
 		{"bridge that is not there", on("br-none"), virterr.SystemError, "domain 'broken': NIC MAC: there is no bridge br-none; create it (ip link add br-none type bridge), or name another one"},
-		{"bridge that is none", on("tap9"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': NIC MAC: tap9 is no bridge; make a bridge with tap9 as its port, and name that"},
-		{"bridge that is lo", on("lo"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': NIC MAC: lo is no bridge; make a bridge with lo as its port, and name that"},
+		{"bridge that is none", on("tap9"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': NIC MAC: tap9 is no bridge; make a bridge with tap9 as its port, and name that, or use type='direct' with <source dev='tap9'/>"},
+		{"bridge that is lo", on("lo"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': NIC MAC: lo is no bridge; make a bridge with lo as its port, and name that, or use type='direct' with <source dev='lo'/>"},
 		{"second NIC", func() error { return w.start(guest("broken", nic("quiet")+nic("nowhere"))) }, virterr.NoNetwork, "Network not found: domain 'broken': no network with matching name 'nowhere'"},
 	}...)
 	w.undefineNetwork("asleep")

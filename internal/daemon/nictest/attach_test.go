@@ -40,6 +40,10 @@ func attachments() []attachment {
 			prepare: "ip tuntap add given mode tap vnet_hdr; ip link set given master seg2 up", undo: "ip link del given",
 		},
 		{
+			name: "direct", network: segment(3, "direct"), kind: "direct", inside: "<source dev='lower' mode='bridge'/>", host: hostOf(3),
+			prepare: "ip link add lower type veth peer upper; ip link set upper master seg3 up; ip link set lower up", undo: "ip link del lower",
+		},
+		{
 			name: "user", kind: "user", host: "10.0.2.2", forward: 7107,
 			inside:  fmt.Sprintf("<portForward proto='tcp' address='127.0.0.1'><range start='7107' to='%d'/></portForward><portForward proto='udp' address='127.0.0.1'><range start='7107' to='%d'/></portForward>", guestPort, guestPort),
 			noVHost: true,

@@ -129,7 +129,7 @@ func changeSettings(master, link target, have, want Port) Plan {
 	if have.Up && !want.Up {
 		p = append(p, SetDown{Link: link})
 	}
-	if have.Master != "" && want.Master == "" {
+	if have.Master != "" && want.Master == "" && !want.Anywhere {
 		p = append(p, Detach{Link: link})
 	}
 	if s != (SetLink{Link: link}) {

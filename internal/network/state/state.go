@@ -45,6 +45,8 @@ type Port struct {
 	// Coalesce is how many frames it gathers; 0 is what the kernel does by itself. It counts only when the tap is made.
 	Coalesce uint32
 	Isolated bool // it does not reach its bridge's other isolated ports
+	// Anywhere says that its bridge is not looked at: whoever made it a port of one goes on doing so. Only desired.
+	Anywhere bool
 	// Leaving says that somebody was about to remove it and did not. Only observed.
 	Leaving bool
 	// Held says that a guest has its descriptors: the tap is changed and never made, and may go with the guest at any

@@ -139,7 +139,7 @@ error: domain 'nics': NIC 52:54:00:00:00:01: there is no bridge nowhere; create 
 [exit 1]
 $ update-device nics to-link.xml --live
 error: Failed to update device from to-link.xml
-error: unsupported configuration: domain 'nics': NIC 52:54:00:00:00:01: lo is no bridge; make a bridge with lo as its port, and name that
+error: unsupported configuration: domain 'nics': NIC 52:54:00:00:00:01: lo is no bridge; make a bridge with lo as its port, and name that, or use type='direct' with <source dev='lo'/>
 [exit 1]
 $ net-destroy other
 Network other destroyed
