@@ -55,7 +55,7 @@ func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limi
 		return nil
 	}
 	console, _ := os.ReadFile(filepath.Join(dir, "console"))
-	return fmt.Errorf("kernel %s: %w (%v) %s\n%s", k.name, errStuck, errors.Join(ctx.Err(), err), at(dir, packages), tail(string(console)+string(out), 30))
+	return fmt.Errorf("kernel %s, %s: %w\n%s", k.name, at(dir, packages), errors.Join(errStuck, ctx.Err(), err), tail(string(console)+string(out), 30))
 }
 
 func (k kernel) arguments(repo, dir, disk string) []string {
