@@ -32,6 +32,9 @@ func (d *Devices) validate(bootDev bool) error {
 			return err
 		}
 	}
+	if err := d.checkMACs(); err != nil {
+		return err
+	}
 	if err := d.checkChardevs(); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func hostOf(n int) string { return fmt.Sprintf("192.168.%d.1", 160+n) }
 // attachments are all of them. A bridge of somebody else's, a tap, a macvtap's parent are each connected with the bridge of a
 // network, which serves DHCP there.
 func attachments() []attachment {
-	return []attachment{
+	return append([]attachment{
 		{name: "network", network: segment(0, "network"), kind: "network", inside: "<source network='network'/>", host: hostOf(0)},
 		{name: "bridge", network: segment(1, "bridge"), kind: "bridge", inside: "<source bridge='seg1'/>", host: hostOf(1)},
 		{
@@ -48,5 +48,15 @@ func attachments() []attachment {
 			inside:  fmt.Sprintf("<portForward proto='tcp' address='127.0.0.1'><range start='7107' to='%d'/></portForward><portForward proto='udp' address='127.0.0.1'><range start='7107' to='%d'/></portForward>", guestPort, guestPort),
 			noVHost: true,
 		},
+	}, macvtap(5, "bridge"), macvtap(6, "vepa"), macvtap(7, "private"), macvtap(8, "passthrough"))
+}
+
+// macvtap is one on a pair of links whose other end is a port of segment n.
+func macvtap(n int, mode string) attachment {
+	return attachment{
+		name: "macvtap-" + mode, network: segment(n, "macvtap-"+mode), kind: "direct", host: hostOf(n),
+		inside:  fmt.Sprintf("<source dev='low%d' mode='%s'/>", n, mode),
+		prepare: fmt.Sprintf("ip link add low%[1]d type veth peer name far%[1]d; ip link set far%[1]d master seg%[1]d up", n),
+		undo:    fmt.Sprintf("ip link del low%d", n),
 	}
 }
