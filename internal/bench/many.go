@@ -110,12 +110,12 @@ func runMany(ctx context.Context, o Options) (r *Report, err error) {
 
 // prepare makes what the guests' NICs are plugged into, and their firmware.
 func (b *manyBench) prepare(ctx context.Context) error {
-	for _, link := range []string{benchBridge, manyLower} {
-		if err := sandbox.IP(ctx, "link", "add", link, "up", "type", "bridge"); err != nil {
-			return err
-		}
+	err := errors.Join(sandbox.IP(ctx, "link", "add", benchBridge, "up", "type", "bridge"),
+		sandbox.IP(ctx, "link", "add", manyLower, "up", "type", "veth", "peer", "name", manyLower+"far"),
+		sandbox.IP(ctx, "link", "set", manyLower+"far", "up"))
+	if err != nil {
+		return err
 	}
-	var err error
 	if b.dir, err = os.MkdirTemp("", "taproom-"); err != nil {
 		return err
 	}
