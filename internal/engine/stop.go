@@ -76,6 +76,7 @@ func (e *Engine) quit(ctx context.Context, run *running, meanwhile func()) error
 // stop ends a guest and removes what was made for it. The caller holds the slot.
 func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, detail int32) error {
 	run.settling.Store(true)
+	e.keepMacvtaps(run)
 	// It has been told to end, and will: its taps can go at once. It would close one after the other, 20 ms each.
 	if err := e.quit(ctx, run, func() { _ = e.removePorts(ctx, *run.rec()) }); err != nil { // tried again by release
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
@@ -94,6 +95,23 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 		return virterr.New(virterr.OperationFailed, "domain '%s' ended, but removing what was made for it failed: %w", d.label, err)
 	}
 	return nil
+}
+
+// keepMacvtaps has QEMU end without closing its macvtaps: for the last descriptor of each the kernel waits for a grace period,
+// also when its link is gone, and it would close one after the other. Here they are closed side by side, when it has ended.
+func (e *Engine) keepMacvtaps(run *running) {
+	if run.proc == nil || len(linksOf(*run.rec()).Macvlans) < 2 {
+		return
+	}
+	kept := run.proc.KeepFiles("/dev/tap")
+	exited := run.proc.Exited()
+	e.work.Go(func() {
+		select {
+		case <-exited:
+		case <-e.ctx.Done():
+		}
+		kept.Close()
+	})
 }
 
 // release removes everything that a record names. It may be called again, and for a guest that never came to be: each

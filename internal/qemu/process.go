@@ -93,6 +93,9 @@ func (p *Process) Dying() <-chan struct{} { return p.dying }
 // Ending reports whether the process is exiting, or has ended.
 func (p *Process) Ending() bool { return p.child.Ending() }
 
+// KeepFiles takes copies of what the process has open at paths with the prefix, so that it ends without closing them.
+func (p *Process) KeepFiles(prefix string) host.Kept { return p.k.KeepFiles(&p.child.PIDFD, prefix) }
+
 // PID returns the process number.
 func (p *Process) PID() int { return p.child.PID }
 
