@@ -55,7 +55,7 @@ type Engine struct {
 
 	names    *alloc.Names // of taps
 	macvtaps *alloc.Names
-	claimed  claims       // names of links that documents chose
+	claimed  claims // names of links that documents chose
 	bridges  *alloc.Names
 	ports    *alloc.Ports // of displays
 	webPorts *alloc.Ports // of displays' websockets
