@@ -151,6 +151,9 @@ func (e *Engine) InterfaceStats(_ context.Context, uuid spec.UUID, device string
 	now := run.hardware()
 	for _, p := range now.rec.Ports {
 		if p.Name == device || now.nic(p).MAC.Address == device {
+			if run.isLost(p.Name) {
+				return server.InterfaceStats{}, virterr.New(virterr.OperationFailed, "%s", lostLink(d, p.Name, now.nic(p).MAC.Address))
+			}
 			return e.guestSide(p)
 		}
 	}

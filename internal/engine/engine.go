@@ -70,6 +70,8 @@ type Engine struct {
 	cgroup   string // where guests' cgroups hang
 	problem  problems
 	troubles *troubles
+	healer   healer
+	now      func() time.Time
 	left     leftovers
 	orphans  orphans
 	work     sync.WaitGroup // goroutines that belong to the engine
@@ -94,7 +96,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, k: cfg.Kernel, log: cfg.Log, paths: cfg.Paths,
 		domains: newRegistry[*domain](), networks: newRegistry[*network](),
-		hub: newHub(), troubles: newTroubles(),
+		hub: newHub(), troubles: newTroubles(), now: time.Now,
 	}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, step := range e.begin() {

@@ -256,7 +256,8 @@ func (r *refitting) publish(ctx context.Context) error {
 	if err := e.settled(ctx, r.d, r.run, exchange{r.now, r.next, r.from, r.to}); err != nil {
 		return err
 	}
-	if len(r.moves) > 0 { // a network that came back meanwhile has plugged in what it knew
+	if len(r.moves) > 0 || len(r.from.Startup.LinksDown) > 0 { // a network that came back meanwhile has plugged in what it knew
+		e.healer.asked(r.d.uuid)
 		e.replug(ctx, r.d, r.run)
 	}
 	for _, name := range now {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +34,7 @@ type running struct {
 	commanding atomic.Bool  // the daemon is telling its processors what to do
 	commanded  atomic.Int64 // when it last did, in microseconds
 	expected   expected
+	lost       *sync.Map             // names of taps that somebody deleted
 	adjusted   atomic.Pointer[int64] // how far the guest set its clock from UTC, until that is written down
 	resets     resets                // the watching goroutine's alone
 	agent      chan struct{}         // has whoever talks to the agent of the built-in guest
@@ -51,7 +54,7 @@ func newRunning(rec record, doc *spec.Domain) *running {
 	run := &running{
 		did: told{rec.State, rec.Reason}, saving: rec.Saving,
 		agent: make(chan struct{}, 1), guestAgent: make(chan struct{}, 1),
-		consoles: &consoles{}, beside: &companions{}, cancel: func() {},
+		consoles: &consoles{}, beside: &companions{}, lost: &sync.Map{}, cancel: func() {},
 	}
 	run.has.Store(&hardware{rec: rec, head: headOf(doc), doc: doc})
 	run.balloonKiB.Store(run.head().MemKiB)
@@ -73,7 +76,7 @@ func (run *running) again() *running {
 	next.proc, next.did, next.saving = run.proc, run.did, run.saving
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
 	next.agent, next.guestAgent = run.agent, run.guestAgent
-	next.consoles, next.beside, next.regained = run.consoles, run.beside, run.regained
+	next.consoles, next.beside, next.lost, next.regained = run.consoles, run.beside, run.lost, run.regained
 	next.balloonKiB.Store(run.balloonKiB.Load())
 	next.rebooting.Store(run.rebooting.Load())
 	return next
@@ -137,7 +140,14 @@ func (run *running) channelNamed(name string) (path, alias string) {
 // live is the document of what runs.
 func (run *running) live(secure bool) *spec.Domain {
 	now := run.hardware()
-	return guest.Live(now.doc, now.rt, run.liveFacts(&now.rec), secure)
+	rt := now.rt
+	for _, p := range now.rec.Ports {
+		if run.isLost(p.Name) {
+			rt.NICs = slices.Clone(rt.NICs)
+			rt.NICs[p.NIC].Tap = ""
+		}
+	}
+	return guest.Live(now.doc, rt, run.liveFacts(&now.rec), secure)
 }
 
 // liveFacts are what a document shows of a run.

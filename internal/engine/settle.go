@@ -58,6 +58,9 @@ func (e *Engine) settled(ctx context.Context, d *domain, run *running, x exchang
 		return err
 	}
 	e.releasePorts(gone)
+	for _, p := range gone {
+		run.setLost(p.Name, false)
+	}
 	for _, n := range x.was.Needs {
 		if n.Access != guest.Listen || slices.ContainsFunc(x.is.Needs, func(o guest.Need) bool { return o.Path == n.Path }) {
 			continue

@@ -109,6 +109,7 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	run := s.running
 	run.settling.Store(false)
+	e.healer.asked(d.uuid)
 	watch := e.watcher(d, run)
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec().ID, run.did.state, run.did.reason, false

@@ -28,6 +28,9 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	for _, g := range guests {
 		want = want.Merge(e.linksNow(*g.rec()))
 	}
+	if err := e.withoutMissing(guests, &want); err != nil {
+		return err
+	}
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}

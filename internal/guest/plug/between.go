@@ -80,7 +80,7 @@ func (d *difference) devicesIn() error {
 func (d *difference) backendsOut() error {
 	gone, _, _ := compare(d.from.Netdevs, d.to.Netdevs, id)
 	for _, p := range slices.Backward(gone) {
-		d.add(step("netdev_del", "id", p.Get("id")))
+		d.add(lenient(step("netdev_del", "id", p.Get("id")))) // see Cut
 	}
 	gone, _, changed := compare(d.from.Blockdevs, d.to.Blockdevs, node)
 	stale := touched(d.from, append(gone, changed...))

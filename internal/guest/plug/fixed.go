@@ -151,6 +151,10 @@ func settings(from, to guest.Startup) []Step {
 // SetLink tells a NIC that its link went down, or came up.
 func SetLink(nic string, up bool) Step { return step("set_link", "name", nic, "up", up) }
 
+// Cut takes away the host's end of a NIC whose tap was deleted: the guest sees that its cable is out, and QEMU does not look
+// at a dead descriptor without end.
+func Cut(nic string) Step { return lenient(step("netdev_del", "id", "host"+nic)) }
+
 // throttles are the bounds of disks that differ. A disk that has none any more is not bounded, unless it is gone.
 func throttles(from, to guest.Startup) []Step {
 	var out []Step

@@ -166,11 +166,19 @@ func (d *differ) serviceRemovals() Plan {
 		return nil
 	}
 	for _, network := range sortedKeys(d.old.Services) {
-		if _, ok := d.want.Services[network]; !ok {
+		if want, ok := d.want.Services[network]; !ok || d.elsewhere(d.old.Services[network], want) {
 			p = append(p, RemoveService{Network: network, Bridge: d.old.Services[network].Bridge})
 		}
 	}
 	return p
+}
+
+// elsewhere reports whether what is served is bound to another link than it should be: the bridge of that name is a new one,
+// or will be. Its sockets have the addresses that the new one's want.
+func (d *differ) elsewhere(have, want Service) bool {
+	index, there := d.old.Index[want.Bridge]
+	_, wanted := d.want.Bridges[want.Bridge]
+	return have.Index != 0 && (there && have.Index != index || !there && wanted)
 }
 
 // dhcp serves what is not served as it should be, also where the bridge is another one than the socket is bound to.

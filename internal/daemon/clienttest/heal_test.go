@@ -1,0 +1,153 @@
+package clienttest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"taproom/internal/host"
+)
+
+// comes waits until something is so.
+func (c *clients) comes(what string, is func() bool) {
+	c.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); !is(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			c.t.Fatalf("it does not come about that %s; the daemon said: %s", what, c.daemon.Said())
+		}
+	}
+}
+
+// problems are what `taproom ls` shows.
+func (c *clients) problems() string {
+	c.t.Helper()
+	out, code := c.run(c.taproom("ls"))
+	if code != 0 {
+		c.t.Fatalf("taproom ls: exit %d: %s", code, out)
+	}
+	_, problems, _ := strings.Cut(out, "problem:")
+	return problems
+}
+
+// taps is how many descriptors of taps the one guest's QEMU has.
+func (c *clients) taps() int {
+	c.t.Helper()
+	n, dir := 0, filepath.Join("/proc", c.qemuPID(), "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && to == "/dev/net/tun" {
+			n++
+		}
+	}
+	return n
+}
+
+// link is a link of the daemon's namespace; one that is not there has no index.
+func (c *clients) link(name string) host.Link {
+	l, _ := c.daemon.NS.Kernel().LinkByName(name)
+	return l
+}
+
+// What somebody changes of links that are ours is put back: taps on their bridges, networks' bridges, bridges that come
+// again. Somebody who insists is left alone, and what cannot be put back is said.
+func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.bridge("br8")
+	c.tell("heal.story")
+	k := c.daemon.NS.Kernel()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugged := func(link, bridge string) {
+		t.Helper()
+		c.comes(link+" is on "+bridge, func() bool { return c.link(bridge).Index != 0 && c.link(link).Master == c.link(bridge).Index })
+	}
+
+	must(k.SetMaster(c.link("vnet0").Index, 0))
+	plugged("vnet0", "virbr-lab")
+	must(k.SetMaster(c.link("vnet1").Index, c.link("virbr-lab").Index))
+	plugged("vnet1", "br8")
+	must(k.SetUp(c.link("vnet2").Index, false))
+	c.comes("vnet2 is up", func() bool { return c.link("vnet2").Up })
+
+	// The bridge of a network, with what it had and with its guests.
+	was := c.link("virbr-lab")
+	c.remove("virbr-lab")
+	plugged("vnet0", "virbr-lab")
+	c.comes("the bridge has its address", func() bool {
+		a, err := k.Addresses(c.link("virbr-lab").Index)
+		return err == nil && len(a) > 0 && a[0].String() == "192.168.131.1/24" && c.link("virbr-lab").Up
+	})
+	if now := c.link("virbr-lab"); now.MAC != was.MAC || now.Index == was.Index {
+		t.Errorf("the bridge was %+v and is %+v", was, now)
+	}
+
+	// Somebody's bridge is not made again; when there is one of that name, what belongs there is plugged in.
+	c.remove("br8")
+	c.comes("it is said that there is no bridge", func() bool {
+		return strings.Count(c.problems(), "is not as it should be: there is no bridge br8") == 2
+	})
+	c.restart("kill")
+	c.comes("the next daemon says so as well", func() bool {
+		return strings.Count(c.problems(), "is not as it should be: there is no bridge br8") == 2
+	})
+	c.bridge("br8")
+	plugged("vnet1", "br8")
+	plugged("vnet2", "br8")
+	c.comes("nothing is wrong", func() bool { return c.problems() == "" })
+
+	// A network that stops and starts has its guests again, and nobody counts that.
+	for range 4 {
+		c.do("net-destroy", "lab")
+		c.do("net-start", "lab")
+		plugged("vnet0", "virbr-lab")
+	}
+
+	// Somebody who insists.
+	for deadline := time.Now().Add(2 * patience); ; {
+		must(k.SetMaster(c.link("vnet1").Index, 0))
+		said := ""
+		c.comes("vnet1 is put back or left alone", func() bool {
+			said = c.problems()
+			return said != "" || c.link("vnet1").Master == c.link("br8").Index
+		})
+		if said != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the daemon goes on for ever: %s", c.daemon.Said())
+		}
+	}
+	if said := c.problems(); !strings.Contains(said, "NIC vnet1 of domain 'nics' was put back 3 times within a minute") || !strings.Contains(said, "ip link set dev vnet1 master br8") {
+		t.Errorf("it says %s", said)
+	}
+	must(k.SetMaster(c.link("vnet1").Index, c.link("br8").Index))
+	c.comes("what somebody puts right is right", func() bool { return c.problems() == "" })
+	must(k.SetMaster(c.link("vnet1").Index, 0))
+	plugged("vnet1", "br8")
+
+	// A tap that is gone is gone.
+	c.remove("vnet2")
+	c.comes("it is said that the tap is gone", func() bool { return strings.Contains(c.problems(), "NIC vnet2 of domain 'nics'") })
+	c.comes("QEMU has let go of it", func() bool {
+		return c.taps() == 2
+	})
+	c.tell("healed.story")
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+	c.remove("br8")
+}

@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"taproom/internal/host"
+	"taproom/internal/network/heal"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// healer puts back what others change of links that are ours, as the kernel tells of it.
+type healer struct {
+	mu       sync.Mutex
+	queued   map[owned]map[heal.Thing]bool // what is to be looked at, by whose it is; there is one goroutine for each
+	patience heal.Patience
+	troubles map[heal.Thing]string // of what is not as it should be and is not put back
+}
+
+// owned is whose things are.
+type owned struct {
+	kind  heal.Kind
+	owner string
+}
+
+// followLinks watches the links of the host until the engine ends.
+func (e *Engine) followLinks(context.Context) error {
+	w, err := e.k.WatchLinks()
+	if err != nil {
+		e.unwatched(err)
+		return nil
+	}
+	m := &heal.Mind{Group: e.cfg.Identity.LinkGroup}
+	look := func() {
+		links, err := e.k.Links()
+		if err != nil && !errors.Is(err, host.ErrPartial) {
+			e.log.Warn("look at all links", "error", err)
+			return
+		}
+		e.heal(m.Look(links, err != nil, healView{e}))
+	}
+	e.work.Go(func() {
+		look()
+		err := w.Run(e.ctx, func(changes []host.LinkChange, missed bool) {
+			if missed {
+				look()
+				return
+			}
+			e.heal(m.Take(changes, healView{e}))
+		})
+		if err != nil {
+			e.unwatched(err)
+		}
+	})
+	return nil
+}
+
+func (e *Engine) unwatched(err error) {
+	e.problem.add(e.log, fmt.Sprintf("what others do to the links of guests and networks is not noticed until the daemon is started again: %v%s", err, remedy(err)))
+}
+
+// heal has things looked at, those of one guest or network together, as soon as nobody else is busy with it.
+func (e *Engine) heal(things []heal.Thing) {
+	h := &e.healer
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range things {
+		o := owned{t.Kind, t.Owner}
+		if h.queued[o] == nil {
+			if h.queued == nil {
+				h.queued = map[owned]map[heal.Thing]bool{}
+			}
+			h.queued[o] = map[heal.Thing]bool{}
+			e.work.Go(func() { e.healOwned(o) })
+		}
+		h.queued[o][t] = true
+	}
+}
+
+// next are the queued things of one owner, which are queued no longer.
+func (h *healer) next(o owned) []heal.Thing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []heal.Thing
+	for t := range h.queued[o] {
+		out = append(out, t)
+	}
+	delete(h.queued, o)
+	slices.SortFunc(out, func(a, b heal.Thing) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// healOwned looks at what is queued of a guest or a network.
+func (e *Engine) healOwned(o owned) {
+	uuid, err := spec.ParseUUID(o.owner)
+	if err != nil { // a link with our label that we did not write
+		e.healer.next(o)
+		return
+	}
+	if o.kind == heal.Bridge {
+		e.healNetwork(uuid, o)
+		return
+	}
+	d, ok := e.domains.uuid(uuid)
+	if !ok {
+		e.healer.next(o)
+		return
+	}
+	j, err := d.slot.Begin(e.ctx, "look after the NICs of domain '"+d.label+"'")
+	if err != nil {
+		e.healer.next(o)
+		return
+	}
+	defer j.End()
+	things := e.healer.next(o)
+	run := d.view().run
+	if run == nil {
+		return
+	}
+	for _, t := range things {
+		if err := e.healPort(j.Context(), d, run, t); err != nil && j.Context().Err() == nil {
+			e.troubled(t, fmt.Sprintf("NIC %s of domain '%s' is not as it should be: %v%s", t.Name, d.label, err, remedy(err)))
+		}
+	}
+}
+
+// healNetwork looks at the bridge of a network, and at all that hangs on it.
+func (e *Engine) healNetwork(uuid spec.UUID, o owned) {
+	n, ok := e.networks.uuid(uuid)
+	if !ok {
+		e.healer.next(o)
+		return
+	}
+	j, err := n.slot.Begin(e.ctx, "look after the bridge of network '"+n.label+"'")
+	if err != nil {
+		e.healer.next(o)
+		return
+	}
+	defer j.End()
+	things := e.healer.next(o)
+	live := n.view().live
+	if live == nil || len(things) == 0 {
+		return
+	}
+	t := heal.Thing{Kind: heal.Bridge, Owner: o.owner, Name: live.Bridge.Name}
+	err = e.healBridge(j.Context(), n, live, t)
+	if err != nil && j.Context().Err() == nil {
+		e.troubled(t, fmt.Sprintf("bridge %s of network '%s' is not as it should be: %v%s", t.Name, n.label, err, remedy(err)))
+	}
+}
+
+func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network, t heal.Thing) error {
+	e.idle.RLock()
+	defer e.idle.RUnlock()
+	want, err := e.compileNetwork(live)
+	if err != nil {
+		return err
+	}
+	env := e.env()
+	plan, err := planFor(ctx, env, want, want.Scope())
+	if err != nil {
+		return err
+	}
+	return e.putBack(ctx, env, plan, t, fmt.Sprintf("bridge %s of network '%s'", t.Name, n.label),
+		"to have it otherwise, change the network (virsh net-edit, net-destroy)")
+}
+
+// putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
+func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, t heal.Thing, what, instead string) error {
+	h := &e.healer
+	now := e.now()
+	h.mu.Lock()
+	if len(plan) == 0 {
+		again := h.patience.Right(t)
+		_, troubled := h.troubles[t]
+		delete(h.troubles, t)
+		h.mu.Unlock()
+		if again || troubled {
+			e.log.Info(what + " is as it should be again")
+		}
+		return nil
+	}
+	h.patience.Forget(func(t heal.Thing) bool { return !known(healView{e}, t) })
+	allowed, news := h.patience.Allows(t, now)
+	if allowed {
+		h.patience.Repaired(t, now)
+	}
+	h.mu.Unlock()
+	commands := strings.TrimSpace(plan.String())
+	if !allowed {
+		if news {
+			e.troubled(t, fmt.Sprintf("%s was put back %d times within a minute and changed again each time: it is left alone now; %s, or put it back by hand:\n%s",
+				what, heal.Most, instead, commands))
+		}
+		return nil
+	}
+	e.log.Warn("somebody changed "+what+": it is put back; "+instead, "commands", commands)
+	e.writeDown(plan)
+	if err := plan.Apply(ctx, env); err != nil {
+		return errors.Join(err, env.CloseTaps())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.troubles, t)
+	return nil
+}
+
+// troubled shows what is not put back, for as long as it is not as it should be.
+func (e *Engine) troubled(t heal.Thing, what string) {
+	h := &e.healer
+	h.mu.Lock()
+	before := h.troubles[t]
+	if h.troubles == nil {
+		h.troubles = map[heal.Thing]string{}
+	}
+	h.troubles[t] = what
+	h.mu.Unlock()
+	if before != what {
+		e.log.Error(what)
+	}
+}
+
+// asked begins afresh with what a client changes on purpose.
+func (h *healer) asked(owner spec.UUID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mine := func(t heal.Thing) bool { return t.Owner == owner.String() }
+	h.patience.Forget(mine)
+	for t := range h.troubles {
+		if mine(t) {
+			delete(h.troubles, t)
+		}
+	}
+}
+
+// linkProblems are those that the administrator should know of.
+func (e *Engine) linkProblems() []string {
+	h := &e.healer
+	h.mu.Lock()
+	var out []string
+	for t, what := range h.troubles {
+		if known(healView{e}, t) {
+			out = append(out, what)
+		}
+	}
+	h.mu.Unlock()
+	slices.Sort(out)
+	return append(out, e.lostLinks()...)
+}

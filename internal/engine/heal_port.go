@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taproom/internal/guest/plug"
+	"taproom/internal/host"
+	"taproom/internal/network/heal"
+	"taproom/internal/network/state"
+)
+
+// healPort looks at a tap of a guest that runs. The caller holds the domain's slot.
+func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.Thing) error {
+	want, ok := healView{e}.Port(t.Owner, t.Name)
+	if !ok {
+		return nil
+	}
+	env := e.env()
+	got, err := state.Observe(ctx, env, state.Scope{Ports: []string{t.Name}})
+	if err != nil {
+		return err
+	}
+	have, there := got.Ports[t.Name]
+	if !there {
+		return e.lostPort(ctx, d, run, t.Name)
+	}
+	want.Up = want.Up || have.Up
+	missing := want.Master != have.Master && want.Master != ""
+	if missing {
+		l, err := e.k.LinkByName(want.Master)
+		if err != nil && !errors.Is(err, host.ErrNoLink) {
+			return err
+		}
+		missing = err != nil || l.Kind != "bridge"
+	}
+	bridge := want.Master
+	if missing { // it is plugged in when there is one
+		want.Master = have.Master
+	}
+	plan, err := state.Diff(env, got, state.State{Ports: map[string]state.Port{t.Name: want}})
+	if err != nil {
+		return err
+	}
+	if !missing || len(plan) > 0 {
+		err = e.putBack(ctx, env, plan, t, fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), "to have it elsewhere, use virsh update-device")
+	}
+	// The bridge of a network is a matter of its own: it is being put back, or is just going.
+	network := slices.ContainsFunc(run.rec().Ports, func(p port) bool { return p.Name == t.Name && p.Network != "" })
+	if err == nil && missing && !network {
+		err = fmt.Errorf("there is no bridge %s; it is plugged in as soon as there is one", bridge)
+	}
+	return err
+}
+
+// withoutMissing leaves ports off bridges that somebody made and removed again: they are plugged in when there is one of that
+// name (followLinks), and stand in nobody's way until then.
+func (e *Engine) withoutMissing(guests []*running, want *state.State) error {
+	missing := map[string]bool{}
+	for _, g := range guests {
+		for _, p := range g.rec().Ports {
+			w, ok := want.Ports[p.Name]
+			if p.Network != "" || !ok || w.Master == "" {
+				continue
+			}
+			if _, looked := missing[w.Master]; !looked {
+				_, err := e.k.LinkByName(w.Master)
+				if err != nil && !errors.Is(err, host.ErrNoLink) {
+					return err
+				}
+				missing[w.Master] = err != nil
+			}
+			if missing[w.Master] {
+				w.Master = ""
+				want.Ports[p.Name] = w
+			}
+		}
+	}
+	return nil
+}
+
+// lostPort is a tap that somebody deleted. A tap lives by its descriptors, and those that QEMU has lead nowhere for ever:
+// the guest is told that its cable is out, and goes on. A guest that is just ending loses its taps as well, so QEMU has to
+// answer first.
+func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name string) error {
+	now := run.hardware()
+	i := slices.IndexFunc(now.rec.Ports, func(p port) bool { return p.Name == name })
+	if i < 0 || run.isLost(name) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if _, err := run.status(ctx); err != nil {
+		return nil //nolint:nilerr // it is ending, or does not answer: then that is its problem
+	}
+	run.setLost(name, true)
+	nic := now.nic(now.rec.Ports[i])
+	e.log.Error(lostLink(d, name, nic.MAC.Address))
+	return e.step(ctx, run, plug.Cut(nic.Alias.Name), nil)
+}
+
+func lostLink(d *domain, name, mac string) string {
+	return fmt.Sprintf("NIC %s of domain '%s' (%s) was deleted by somebody, and QEMU's end of it cannot be connected again: the guest runs without it; detach it and attach it again (virsh detach-interface, attach-interface)", name, d.label, mac)
+}
+
+// lostLinks are the NICs whose taps somebody deleted.
+func (e *Engine) lostLinks() (out []string) {
+	for _, d := range e.domains.all() {
+		run := d.view().run
+		if run == nil {
+			continue
+		}
+		now := run.hardware()
+		for _, p := range now.rec.Ports {
+			if run.isLost(p.Name) {
+				out = append(out, lostLink(d, p.Name, now.nic(p).MAC.Address))
+			}
+		}
+	}
+	return out
+}
+
+// isLost reports whether somebody deleted the tap of that name.
+func (run *running) isLost(name string) bool {
+	_, lost := run.lost.Load(name)
+	return lost
+}
+
+// setLost notes that, or that the name is another tap's.
+func (run *running) setLost(name string, lost bool) {
+	if lost {
+		run.lost.Store(name, true)
+	} else {
+		run.lost.Delete(name)
+	}
+}

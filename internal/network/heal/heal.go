@@ -1,0 +1,186 @@
+// Package heal decides what of ours on a host has to be looked at again when the kernel tells that links changed, and when
+// somebody has to be left alone who keeps changing a thing that is put back.
+//
+// It is pure. What should be, it asks a View; it never says what to do about a thing, only which: whoever looks finds out
+// what is different now, and makes the difference. What is as it should be costs no look at the host.
+package heal
+
+import (
+	"slices"
+	"strings"
+
+	"taproom/internal/host"
+	"taproom/internal/network/state"
+)
+
+// Thing is a link of ours that may not be as it should be.
+type Thing struct {
+	Kind  Kind
+	Owner string // UUID of the guest or the network
+	Name  string // of the link
+}
+
+// Kind is what a link is for.
+type Kind string
+
+// The kinds of things.
+const (
+	Port   Kind = "port"   // of a guest
+	Bridge Kind = "bridge" // of a network
+)
+
+// View is what should be, at the moment it is asked.
+type View interface {
+	// Port is a guest's port as it should be. One that should be down may be up as well.
+	Port(owner, name string) (state.Port, bool)
+	// Bridge is a network's bridge as it should be. Only what a link says by itself is compared.
+	Bridge(owner, name string) (state.Bridge, bool)
+	// On are the ports that should be on a bridge, whoever made that.
+	On(bridge string) []Thing
+	// All are all things that there should be.
+	All() []Thing
+	// Troubled reports whether a thing was not put back, so that it is news when it is as it should be.
+	Troubled(t Thing) bool
+}
+
+// Mind knows of the host what it takes to understand what is told. The zero value knows nothing: Look comes first.
+type Mind struct {
+	Group   uint32 // of our links
+	bridges map[int]bridge
+}
+
+// bridge is a bridge of the host.
+type bridge struct {
+	name  string
+	owner string // the network's UUID; "" for somebody else's
+}
+
+// Look takes every link of the host in, as after a start, or when something was missed. It returns the things that are not
+// as they should be or are not there. With partial, links may be missing from the list: nothing is taken for gone.
+func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
+	m.bridges = map[int]bridge{}
+	for _, l := range links {
+		if l.Kind == "bridge" {
+			m.bridges[l.Index] = m.bridgeOf(l)
+		}
+	}
+	var out []Thing
+	there := map[Thing]bool{}
+	for _, l := range links {
+		if t, ok := m.ours(l); ok {
+			there[t] = true
+			out = m.compare(out, t, l, v)
+		}
+	}
+	if partial {
+		return out
+	}
+	for _, t := range v.All() {
+		if !there[t] {
+			out = with(out, t)
+		}
+	}
+	return out
+}
+
+// Take takes in what the kernel tells. It returns the things that are not as they should be, or that were not, each once.
+func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
+	var out []Thing
+	for _, c := range changes {
+		l := c.Link
+		switch {
+		case c.Lost: // which address, and whether it should be there, is for whoever looks
+			if b := m.bridges[l.Index]; b.owner != "" {
+				out = m.known(out, Thing{Bridge, b.owner, b.name}, v)
+			}
+			continue
+		case c.Gone:
+			delete(m.bridges, l.Index)
+			if t, ok := m.ours(l); ok {
+				out = m.known(out, t, v)
+			}
+			continue
+		}
+		if l.Kind == "bridge" {
+			was := m.bridges[l.Index]
+			m.bridges[l.Index] = m.bridgeOf(l)
+			if was.name != l.Name { // it has come, or is called so now
+				for _, t := range v.On(l.Name) {
+					out = with(out, t)
+				}
+			}
+		}
+		if t, ok := m.ours(l); ok {
+			out = m.compare(out, t, l, v)
+		}
+	}
+	return out
+}
+
+func (m *Mind) bridgeOf(l host.Link) bridge {
+	b := bridge{name: l.Name}
+	if t, ok := m.ours(l); ok {
+		b.owner = t.Owner
+	}
+	return b
+}
+
+// ours says what a link of ours is for. One without a label is just being made.
+func (m *Mind) ours(l host.Link) (Thing, bool) {
+	owner, labelled := strings.CutPrefix(l.Alias, state.Alias(""))
+	if l.Group != m.Group || !labelled || owner == "" {
+		return Thing{}, false
+	}
+	switch l.Kind {
+	case "bridge":
+		return Thing{Bridge, owner, l.Name}, true
+	case "tun":
+		return Thing{Port, owner, l.Name}, true
+	}
+	return Thing{}, false
+}
+
+// known adds a thing if there should be one.
+func (m *Mind) known(out []Thing, t Thing, v View) []Thing {
+	is := false
+	switch t.Kind {
+	case Port:
+		_, is = v.Port(t.Owner, t.Name)
+	case Bridge:
+		_, is = v.Bridge(t.Owner, t.Name)
+	}
+	if is {
+		out = with(out, t)
+	}
+	return out
+}
+
+// compare adds a thing that is not as it should be.
+func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
+	switch t.Kind {
+	case Port:
+		want, ok := v.Port(t.Owner, t.Name)
+		if ok && (m.bridges[l.Master].name != want.Master || differs(l, want) || v.Troubled(t)) {
+			out = with(out, t)
+		}
+	case Bridge:
+		want, ok := v.Bridge(t.Owner, t.Name)
+		stp := want.STP != l.Bridge.STP
+		if ok && (stp || v.Troubled(t) || differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up})) {
+			out = with(out, t)
+		}
+	}
+	return out
+}
+
+// differs compares what every link has. What is up and need not be is none of ours.
+func differs(l host.Link, want state.Port) bool {
+	return want.Up && !l.Up || want.MTU != 0 && want.MTU != l.MTU || want.MAC != "" && !strings.EqualFold(want.MAC, l.MAC)
+}
+
+func with(list []Thing, t Thing) []Thing {
+	if slices.Contains(list, t) {
+		return list
+	}
+	return append(list, t)
+}

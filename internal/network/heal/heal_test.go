@@ -1,0 +1,246 @@
+package heal_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/host"
+	"taproom/internal/network/heal"
+	"taproom/internal/network/state"
+)
+
+const group = 7
+
+// should is what should be, by "owner name".
+type should struct {
+	ports   map[string]state.Port
+	bridges map[string]state.Bridge
+	trouble string // name of a thing that was not put back
+}
+
+func (s should) Troubled(t heal.Thing) bool { return t.Name == s.trouble }
+
+func (s should) Port(owner, name string) (state.Port, bool) {
+	p, ok := s.ports[owner+" "+name]
+	return p, ok
+}
+
+func (s should) Bridge(owner, name string) (state.Bridge, bool) {
+	b, ok := s.bridges[owner+" "+name]
+	return b, ok
+}
+
+func (s should) On(bridge string) []heal.Thing {
+	return slices.DeleteFunc(s.All(), func(t heal.Thing) bool {
+		p, ok := s.Port(t.Owner, t.Name)
+		return !ok || t.Kind != heal.Port || p.Master != bridge
+	})
+}
+
+func (s should) All() (out []heal.Thing) {
+	for key := range s.ports {
+		owner, name, _ := strings.Cut(key, " ")
+		out = append(out, heal.Thing{Kind: heal.Port, Owner: owner, Name: name})
+	}
+	for key := range s.bridges {
+		owner, name, _ := strings.Cut(key, " ")
+		out = append(out, heal.Thing{Kind: heal.Bridge, Owner: owner, Name: name})
+	}
+	slices.SortFunc(out, func(a, b heal.Thing) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// machine is a host with a network's bridge, somebody's, and three taps: on either, and one whose link is down.
+func machine() (should, map[string]host.Link) {
+	want := should{
+		ports: map[string]state.Port{
+			"guest vnet0": {MAC: "fe:00:00:00:00:01", Master: "virbr0", Up: true},
+			"guest vnet1": {MAC: "fe:00:00:00:00:02", Master: "br0", MTU: 1400, Up: true},
+			"guest vnet2": {Master: "br0"},
+		},
+		bridges: map[string]state.Bridge{"net virbr0": {MAC: "52:54:00:00:00:10", STP: true, Up: true}},
+	}
+	links := map[string]host.Link{
+		"virbr0": {Index: 10, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:00:00:10", MTU: 1500, Group: group, Alias: "taproom:net", Up: true, Bridge: host.Bridge{STP: true}},
+		"br0":    {Index: 11, Name: "br0", Kind: "bridge", MTU: 1500, Up: true},
+		"vnet0":  {Index: 20, Name: "vnet0", Kind: "tun", MAC: "fe:00:00:00:00:01", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 10, Up: true},
+		"vnet1":  {Index: 21, Name: "vnet1", Kind: "tun", MAC: "FE:00:00:00:00:02", MTU: 1400, Group: group, Alias: "taproom:guest", Master: 11, Up: true},
+		"vnet2":  {Index: 22, Name: "vnet2", Kind: "tun", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 11},
+		"eth0":   {Index: 2, Name: "eth0", MTU: 1500, Up: true},
+	}
+	return want, links
+}
+
+func values(m map[string]host.Link) (out []host.Link) {
+	for _, l := range m {
+		out = append(out, l)
+	}
+	return out
+}
+
+func names(things []heal.Thing) string {
+	var out []string
+	for _, t := range things {
+		out = append(out, fmt.Sprintf("%s %s of %s", t.Kind, t.Name, t.Owner))
+	}
+	return strings.Join(out, ", ")
+}
+
+// What is told leads to a look at what is not as it should be, and at nothing else.
+func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
+	t.Parallel()
+	const port0, port1, port2, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "bridge virbr0 of net"
+	change := func(name string, how func(l *host.Link)) func(map[string]host.Link) []host.LinkChange {
+		return func(m map[string]host.Link) []host.LinkChange {
+			l := m[name]
+			how(&l)
+			return []host.LinkChange{{Link: l}}
+		}
+	}
+	gone := func(name string) func(map[string]host.Link) []host.LinkChange {
+		return func(m map[string]host.Link) []host.LinkChange { return []host.LinkChange{{Link: m[name], Gone: true}} }
+	}
+	for _, c := range []struct {
+		what string
+		told func(map[string]host.Link) []host.LinkChange
+		look string
+	}{
+		{"nothing", change("vnet0", func(*host.Link) {}), ""},
+		{"pulled", change("vnet0", func(l *host.Link) { l.Master = 0 }), port0},
+		{"moved", change("vnet0", func(l *host.Link) { l.Master = 11 }), port0},
+		{"on a bridge never heard of", change("vnet0", func(l *host.Link) { l.Master = 99 }), port0},
+		{"set down", change("vnet1", func(l *host.Link) { l.Up = false }), port1},
+		{"set up though its link is down", change("vnet2", func(l *host.Link) { l.Up = true }), ""},
+		{"another MTU", change("vnet1", func(l *host.Link) { l.MTU = 1500 }), port1},
+		{"another MTU where any will do", change("vnet0", func(l *host.Link) { l.MTU = 9000 }), ""},
+		{"another address", change("vnet0", func(l *host.Link) { l.MAC = "fe:00:00:00:00:99" }), port0},
+		{"a tap went", gone("vnet0"), port0},
+		{"a tap went that nobody wants any more", func(m map[string]host.Link) []host.LinkChange {
+			l := m["vnet0"]
+			l.Name = "vnet7"
+			return []host.LinkChange{{Link: l, Gone: true}}
+		}, ""},
+		{"a tap without a label, which is just being made", change("vnet0", func(l *host.Link) { l.Alias, l.Master = "", 0 }), ""},
+		{"a link that is somebody else's", change("vnet0", func(l *host.Link) { l.Group, l.Master = 0, 0 }), ""},
+		{"our bridge is set down", change("virbr0", func(l *host.Link) { l.Up = false }), network},
+		{"our bridge loses STP", change("virbr0", func(l *host.Link) { l.Bridge.STP = false }), network},
+		{"our bridge goes", gone("virbr0"), network},
+		{"our bridge loses an address", func(map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Link: host.Link{Index: 10}, Lost: true}}
+		}, network},
+		{"somebody's bridge loses an address", func(map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Link: host.Link{Index: 11}, Lost: true}}
+		}, ""},
+		{"somebody's bridge is set down", change("br0", func(l *host.Link) { l.Up = false }), ""},
+		{"somebody's bridge goes", gone("br0"), ""},
+		{"somebody's bridge comes again", func(m map[string]host.Link) []host.LinkChange {
+			again := m["br0"]
+			again.Index = 12
+			return []host.LinkChange{{Link: m["br0"], Gone: true}, {Link: again}, {Link: again}}
+		}, port1 + ", " + port2},
+		{"a bridge gets that name", func(m map[string]host.Link) []host.LinkChange {
+			l := m["br0"]
+			l.Index, l.Name = 12, "br1"
+			named := l
+			named.Name = "br0"
+			return []host.LinkChange{{Link: l}, {Link: named}}
+		}, port1 + ", " + port2},
+		{"our bridge is made again", func(m map[string]host.Link) []host.LinkChange {
+			bare, labelled := m["virbr0"], m["virbr0"]
+			bare.Index, labelled.Index, bare.Alias, bare.Up = 30, 30, "", false
+			return []host.LinkChange{{Link: bare}, {Link: labelled}}
+		}, port0},
+		{"a port joins what came just now", func(m map[string]host.Link) []host.LinkChange {
+			again, port := m["br0"], m["vnet1"]
+			again.Index, port.Master = 12, 12
+			return []host.LinkChange{{Link: m["br0"], Gone: true}, {Link: port}, {Link: again}, {Link: port}}
+		}, port1 + ", " + port2},
+	} {
+		want, links := machine()
+		m := heal.Mind{Group: group}
+		if first := m.Look(values(links), false, want); first != nil {
+			t.Fatalf("at first: %s", names(first))
+		}
+		if got := names(m.Take(c.told(links), want)); got != c.look {
+			t.Errorf("%s: looked at %q, want %q", c.what, got, c.look)
+		}
+	}
+}
+
+// When something was missed every link is looked at once, and what is not there counts, unless the list is not whole.
+func TestAllLinksTellWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	want, links := machine()
+	moved := links["vnet1"]
+	moved.Master = 10
+	links["vnet1"] = moved
+	delete(links, "vnet0")
+	delete(links, "virbr0")
+	m := heal.Mind{Group: group}
+	if d := cmp.Diff("port vnet1 of guest", names(m.Look(values(links), true, want))); d != "" {
+		t.Errorf("of a part (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff("port vnet1 of guest, bridge virbr0 of net, port vnet0 of guest", names(m.Look(values(links), false, want))); d != "" {
+		t.Errorf("of all (-want +got):\n%s", d)
+	}
+}
+
+// What was not put back is looked at whatever is told of it: it may be as it should be again.
+func TestWhatWasNotPutBackIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	want, links := machine()
+	m := heal.Mind{Group: group}
+	m.Look(values(links), false, want)
+	for _, name := range []string{"vnet0", "virbr0"} {
+		want.trouble = name
+		told := []host.LinkChange{{Link: links["vnet0"]}, {Link: links["vnet1"]}, {Link: links["virbr0"]}}
+		if got := m.Take(told, want); len(got) != 1 || got[0].Name != name {
+			t.Errorf("%s was not put back: looked at %q", name, names(got))
+		}
+	}
+}
+
+// Three times within a minute a thing is put back; then it is left alone until it is right, or is asked for.
+func TestWhoeverInsistsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	thing, other := heal.Thing{Kind: heal.Port, Owner: "g", Name: "vnet0"}, heal.Thing{Kind: heal.Port, Owner: "g", Name: "vnet1"}
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	var p heal.Patience
+	ask := func(t1 heal.Thing, seconds int, allowed, news bool) {
+		t.Helper()
+		a, n := p.Allows(t1, at(seconds))
+		if a != allowed || n != news {
+			t.Errorf("after %d s: %v %v, want %v %v", seconds, a, n, allowed, news)
+		}
+		if a {
+			p.Repaired(t1, at(seconds))
+		}
+	}
+	ask(thing, 0, true, false)
+	ask(thing, 20, true, false)
+	ask(thing, 50, true, false)
+	ask(thing, 60, true, false) // the first is a minute ago
+	ask(thing, 61, false, true)
+	ask(thing, 62, false, false)
+	ask(other, 62, true, false)
+	ask(thing, 1000, false, false)
+	if p.Right(other) {
+		t.Error("what was not left alone is seen to again")
+	}
+	if !p.Right(thing) || p.Right(thing) {
+		t.Error("it is right, and is not seen to again")
+	}
+	for s := range 3 {
+		ask(thing, 1001+s, true, false)
+		p.Right(thing) // as we made it
+	}
+	ask(thing, 1004, false, true)
+	p.Forget(func(t heal.Thing) bool { return t == thing })
+	ask(thing, 1005, true, false)
+}
