@@ -187,7 +187,7 @@ func (s SetLink) send(p *host.Pipeline, r *Run, done func(error)) {
 		done(err)
 		return
 	}
-	p.SetLink(i, s.Settings, done)
+	p.SetLink(i, s.Settings, func(err error) { done(full(s.Master.Name, err)) })
 }
 
 func (s SetLink) about() string { return s.Link.Name }
