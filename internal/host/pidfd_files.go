@@ -29,7 +29,7 @@ func (k *Kernel) KeepFiles(p *PIDFD, prefix string) Kept {
 			if err != nil || !strings.HasPrefix(to, prefix) {
 				continue
 			}
-			n, _ := strconv.Atoi(e.Name()) // the kernel writes numbers
+			n, _ := strconv.Atoi(e.Name())                             // the kernel writes numbers
 			if fd, err := unix.PidfdGetfd(process, n, 0); err == nil { // closed on exec
 				kept = append(kept, fd)
 			}
