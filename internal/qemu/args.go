@@ -42,6 +42,10 @@ func (c *Config) Args(firstFD int) (argv, files []string, err error) {
 		b.add("-display", "none")
 	}
 	for _, f := range c.Flags {
+		if f.Name == "-bios" { // taken whole, like a kernel
+			b.add(f.Name, f.Value.Head)
+			continue
+		}
 		b.option(f.Name, f.Value)
 	}
 	b.add(c.Extra...)

@@ -189,3 +189,18 @@ func TestEveryQEMUTakesTheFullCommandLine(t *testing.T) {
 		})
 	}
 }
+
+// QEMU takes a doubled comma for one where it reads options, and as it stands where it reads a path.
+func TestCommasArePutTwiceWhereQEMUReadsOptionsAlone(t *testing.T) {
+	t.Parallel()
+	c := &Config{Name: "a,b", Kernel: "/k,1", Flags: []Flag{{"-bios", Option{Head: "/b,1"}}, {"-global", Option{Props: Props{{"x.y", "p,q"}}}}}}
+	argv, _, err := c.Args(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][2]string{{"-name", "guest=a,,b,debug-threads=on"}, {"-kernel", "/k,1"}, {"-bios", "/b,1"}, {"-global", "x.y=p,,q"}} {
+		if i := slices.Index(argv, want[0]); i < 0 || argv[i+1] != want[1] {
+			t.Errorf("%s in %q, want %s", want[0], argv, want[1])
+		}
+	}
+}

@@ -213,13 +213,14 @@ func (s *Pools) DestroyPool(_ context.Context, uuid spec.UUID) error {
 		return err
 	case p.live == nil:
 		return invalid("storage pool '%s' is not active", p.Name)
-	case p.jobs > 0:
+	case !s.idle(uuid, true):
 		return virterr.New(virterr.InternalError, "pool '%s' has asynchronous jobs running.", p.Name).In(virterr.FromStorage)
 	}
 	if err := s.actives.Delete(uuid.String()); err != nil {
+		s.idle(uuid, false)
 		return system("cannot note that storage pool '%s' is not active: %w", p.Name, err)
 	}
-	p.live = nil
+	p.live, p.stopping = nil, false
 	s.put(&p)
 	s.tell(&p, server.PoolEventStopped)
 	return nil

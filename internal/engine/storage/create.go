@@ -71,21 +71,38 @@ func (s *Pools) CreateVolume(ctx context.Context, uuid spec.UUID, xml string, fr
 
 // begin notes that a volume of an active pool is being worked on, until end is called.
 func (s *Pools) begin(uuid spec.UUID) (p pool, end func(), err error) {
-	s.change.Lock() // so that no pool is stopped between the look and the note
-	defer s.change.Unlock()
 	if p, err = s.active(uuid); err != nil {
 		return p, nil, err
 	}
-	s.count(uuid, 1)
+	if !s.count(uuid, 1) { // it was stopped since, or is just being stopped
+		return p, nil, invalid("storage pool '%s' is not active", p.Name)
+	}
 	return p, func() { s.count(uuid, -1) }, nil
 }
 
-func (s *Pools) count(uuid spec.UUID, by int) {
+// count notes that there are more or fewer jobs on a pool. A pool that is not active gets no more; nobody waits here for a
+// pool that another one's folder keeps from being started.
+func (s *Pools) count(uuid spec.UUID, by int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.pools[uuid]; p != nil {
-		p.jobs += by
+	p := s.pools[uuid]
+	if p == nil || by > 0 && (p.live == nil || p.stopping) {
+		return false
 	}
+	p.jobs += by
+	return true
+}
+
+// idle keeps new jobs from a pool, or allows them again. It reports false for a pool that has some.
+func (s *Pools) idle(uuid spec.UUID, stopping bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pools[uuid]
+	if p == nil || stopping && p.jobs > 0 {
+		return false
+	}
+	p.stopping = stopping
+	return true
 }
 
 // making returns what fills an empty volume.

@@ -53,6 +53,8 @@ type pool struct {
 	def  *spec.StoragePool // nil for a transient pool
 	live *spec.StoragePool // nil when it is not active
 	jobs int               // how many volumes are being made, read or written
+	// stopping says that there shall be no more of them.
+	stopping bool
 }
 
 func (p *pool) ref() server.Pool {
