@@ -10,15 +10,6 @@ import (
 	"taproom/internal/host"
 )
 
-func TestWhatAGuestGetsIsChangedByParameters(t *testing.T) {
-	t.Parallel()
-	c := serve(t)
-	c.tell("tunable.story")
-	if left := c.daemon.Leftovers(); left != nil {
-		t.Errorf("left: %v", left)
-	}
-}
-
 // Clients that listen hear of what was changed of a guest that runs, and of nothing that was changed in a definition.
 func TestChangesOfWhatAGuestGetsAreTold(t *testing.T) {
 	t.Parallel()
