@@ -17,7 +17,6 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
 	"taproom/internal/engine"
-	"taproom/internal/spec"
 )
 
 // The guests of the benchmark besides the crowd.
@@ -216,7 +215,7 @@ func (s *manySide) kill(ctx context.Context) error {
 func (s *manySide) qemu() (int, error) {
 	if own, ok := s.side.(*ownDaemon); ok {
 		var file struct{ PID int }
-		b, err := os.ReadFile(filepath.Join(engine.NewPaths(own.daemon.Root).Guest(spec.UUID(s.many.UUID).String()), "pid"))
+		b, err := os.ReadFile(filepath.Join(engine.NewPaths(own.daemon.Root).Guest(s.many.UUID.String()), "pid"))
 		if err == nil {
 			err = json.Unmarshal(b, &file)
 		}
