@@ -53,6 +53,7 @@ type Engine struct {
 	actives     *store.Store[activeNetwork]
 	sysctls     sysctlLog
 
+	links    *alloc.Links
 	names    *alloc.Names // of taps
 	macvtaps *alloc.Names
 	claimed  claims // names of links that documents chose
@@ -150,13 +151,14 @@ func (e *Engine) openPlaces(context.Context) (err error) {
 
 // openAllocators prepares what hands out names and numbers.
 func (e *Engine) openAllocators(context.Context) (err error) {
-	if e.names, err = alloc.NewNames(tapTemplate); err != nil {
+	e.links = alloc.NewLinks()
+	if e.names, err = e.links.Of(tapTemplate); err != nil {
 		return err
 	}
-	if e.macvtaps, err = alloc.NewNames(macvtapTemplate); err != nil {
+	if e.macvtaps, err = e.links.Of(macvtapTemplate); err != nil {
 		return err
 	}
-	if e.bridges, err = alloc.NewNames(bridgeTemplate); err != nil {
+	if e.bridges, err = e.links.Of(bridgeTemplate); err != nil {
 		return err
 	}
 	if e.ports, err = alloc.NewPorts(e.k, e.cfg.VNCFirst, e.cfg.VNCLast); err != nil {

@@ -77,10 +77,7 @@ func (e *Engine) converge(ctx context.Context, want state.State, scope state.Sco
 
 // convergeTimed is converge; what the steps took goes to a trace.
 func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope state.Scope, trace *job.Trace) (*state.Env, error) {
-	env := e.env()
-	if trace != nil {
-		env.Timed = func(s state.Step, began, ended time.Time) { trace.Add(stageOf(s), began, ended) }
-	}
+	env := e.timedEnv(trace)
 	plan, err := planFor(ctx, env, want, scope)
 	if err == nil {
 		e.writeDown(plan)
@@ -90,6 +87,15 @@ func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope stat
 		return nil, errors.Join(err, env.CloseTaps())
 	}
 	return env, nil
+}
+
+// timedEnv is an Env whose steps are timed, where there is a trace.
+func (e *Engine) timedEnv(trace *job.Trace) *state.Env {
+	env := e.env()
+	if trace != nil {
+		env.Timed = func(s state.Step, began, ended time.Time) { trace.Add(stageOf(s), began, ended) }
+	}
+	return env
 }
 
 // stageOf is the stage of a start that a step belongs to.

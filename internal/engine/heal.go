@@ -42,6 +42,7 @@ func (e *Engine) followLinks(context.Context) error {
 			e.log.Warn("look at all links", "error", err)
 			return
 		}
+		e.knowLinks(links)
 		e.heal(m.Look(links, err != nil, healView{e}))
 	}
 	e.work.Go(func() {
@@ -51,6 +52,7 @@ func (e *Engine) followLinks(context.Context) error {
 				look()
 				return
 			}
+			e.linksChanged(changes)
 			e.heal(m.Take(changes, healView{e}))
 		})
 		if err != nil {

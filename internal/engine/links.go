@@ -65,12 +65,10 @@ func (e *Engine) reserveName(name string) {
 		e.claimed.take(name)
 		return
 	}
-	_, _ = e.names.Reserve(name)
-	_, _ = e.macvtaps.Reserve(name)
+	e.links.Reserve(name)
 }
 
 func (e *Engine) releaseName(name string) {
-	e.names.Release(name)
-	e.macvtaps.Release(name)
+	e.links.Release(name)
 	e.claimed.release(name)
 }

@@ -50,8 +50,6 @@ func (e *Engine) everything(want state.State) state.Scope {
 		return s
 	}
 	s.All = true
-	s.Pattern = func(name string) bool {
-		return e.names.Matches(name) || e.macvtaps.Matches(name) || e.bridges.Matches(name)
-	}
+	s.Pattern = e.links.Matches
 	return s
 }

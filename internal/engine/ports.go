@@ -100,27 +100,6 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 	return nil
 }
 
-// rename gives ports other names, since somebody else has one of theirs. Only now is it asked whether a name is free: a
-// dense block of foreign names costs a look at each and not a start of the whole guest.
-func (e *Engine) rename(ports []port) error {
-	for i := range ports {
-		if ports[i].Own {
-			continue
-		}
-		names := e.namesOf(ports[i])
-		name, err := names.Create(func(name string) error {
-			_, err := e.k.LinkByName(name)
-			return takenUnlessMissing(err)
-		})
-		if err != nil {
-			return err
-		}
-		names.Release(ports[i].Name)
-		ports[i].Name = name
-	}
-	return nil
-}
-
 // hostMAC is the address of the host's end: the guest's with fe in front, so that the bridge never takes it for its own
 // (a bridge has the lowest address of its ports).
 func hostMAC(guest string) string {

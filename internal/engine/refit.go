@@ -87,16 +87,13 @@ func countPCI(doc *spec.Domain) int {
 // goes when its guest lets go of it. The caller holds the domain's slot.
 func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardware, force bool) error {
 	now := run.hardware()
-	r := &refitting{e: e, d: d, run: run, now: now, next: next, opening: starting{e: e, d: d, running: run, doc: next.doc}}
+	r := &refitting{e: e, d: d, run: run, now: now, next: next, force: force, opening: starting{e: e, d: d, running: run, doc: next.doc}}
 	defer r.opening.closeFiles()
-	if err := r.plan(force); err != nil {
+	if err := r.plan(); err != nil {
 		e.releasePorts(r.added())
 		return err
 	}
-	half := next // what there may be on the way: all that comes, or all that was
-	if slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Leaves != "" || s.Opens != "" }) {
-		half = now
-	}
+	half := r.half()
 	if err := e.saveHardware(run, r.moves.half(half)); err != nil {
 		e.releasePorts(r.added())
 		return virterr.New(virterr.SystemError, "cannot write down what domain '%s' consists of: %w%s", d.label, err, remedy(err))
@@ -139,12 +136,13 @@ type refitting struct {
 	now, next *hardware
 	from, to  *guest.Compiled
 	steps     []plug.Step
+	force     bool // the guest is not asked
 	moves     moves
 	opening   starting // opens files as for a start
 }
 
 // plan finds the steps. It takes names for new NICs and makes nothing.
-func (r *refitting) plan(force bool) error {
+func (r *refitting) plan() error {
 	e := r.e
 	var err error
 	if r.from, err = e.compileGuest(r.now.doc, r.now.rt); err != nil {
@@ -160,19 +158,27 @@ func (r *refitting) plan(force bool) error {
 	if r.opening.vsock, err = e.placeVsock(r.now, r.next); err != nil {
 		return err
 	}
-	if r.to, err = e.compileHardware(r.d, r.next, r.now); err != nil {
+	if err := r.compile(); err != nil {
 		return err
-	}
-	if r.steps, err = plug.Between(r.from, r.to); err != nil {
-		return err
-	}
-	if force {
-		r.steps = plug.Forced(r.steps)
 	}
 	for _, n := range r.needed() {
 		if n.Access == guest.Listen && !strings.HasPrefix(n.Path, e.places(r.d).dir+"/") {
 			r.next.rec.Sockets = append(slices.Clone(r.next.rec.Sockets), n.Path)
 		}
+	}
+	return nil
+}
+
+// compile finds the steps to what the next hardware compiles to.
+func (r *refitting) compile() (err error) {
+	if r.to, err = r.e.compileHardware(r.d, r.next, r.now); err != nil {
+		return err
+	}
+	if r.steps, err = plug.Between(r.from, r.to); err != nil {
+		return err
+	}
+	if r.force {
+		r.steps = plug.Forced(r.steps)
 	}
 	return nil
 }
@@ -223,15 +229,36 @@ func (r *refitting) needed() []guest.Need {
 // open makes the taps of new NICs and opens every file.
 func (r *refitting) open(ctx context.Context) error {
 	if ports := r.added(); len(ports) > 0 {
-		want := linksOf(record{UUID: r.next.rec.UUID, Ports: ports})
-		env, err := r.e.converge(ctx, want, want.Scope())
+		env, err := r.e.makeLinks(ctx, r.next.rec, ports, nil, func() error { return r.renamed(ports) })
+		r.opening.env = env
 		if err != nil {
 			return err
 		}
-		r.opening.env = env
 	}
 	r.opening.files = map[string]*os.File{}
 	return r.opening.openNeeds(ctx, r.needed())
+}
+
+// renamed writes down other names of new NICs' links, before these are made.
+func (r *refitting) renamed(ports []port) error {
+	r.next.rec.Ports = slices.Clone(r.next.rec.Ports)
+	for i, p := range r.next.rec.Ports {
+		if at := slices.IndexFunc(ports, func(o port) bool { return o.ID == p.ID }); at >= 0 {
+			r.next.rec.Ports[i] = ports[at]
+		}
+	}
+	if err := r.compile(); err != nil {
+		return err
+	}
+	return r.e.saveHardware(r.run, r.moves.half(r.half()))
+}
+
+// half is what the guest may consist of on the way: all that comes, or all that was.
+func (r *refitting) half() *hardware {
+	if slices.ContainsFunc(r.steps, func(s plug.Step) bool { return s.Leaves != "" || s.Opens != "" }) {
+		return r.now
+	}
+	return r.next
 }
 
 // carryOut does the steps.

@@ -13,7 +13,6 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/guest"
-	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/qemu"
 	"taproom/internal/spec"
@@ -292,29 +291,16 @@ func (e *Engine) saveHardware(run *running, h *hardware) error {
 	return e.records.Put(store.Item[record]{Key: h.rec.UUID.String(), Head: run.record(h), Doc: h.doc.Format()})
 }
 
-// renames is how often a start gives way when somebody else takes the names of its taps.
-const renames = 5
-
 // links makes the guest's taps on their bridges.
 func (s *starting) links(ctx context.Context) error {
 	if len(s.running.rec().Ports) == 0 {
 		return nil
 	}
-	for try := 0; ; try++ {
-		s.plugged = s.e.networksOf(*s.running.rec())
-		want := linksOf(*s.running.rec())
-		env, err := s.e.convergeTimed(ctx, want, want.Scope(), s.trace)
-		s.env = env
-		if err == nil || try == renames || !errors.Is(err, state.ErrForeign) && !errors.Is(err, host.ErrTaken) {
-			return err
-		}
-		if err := s.e.rename(s.running.rec().Ports); err != nil {
-			return err
-		}
-		if err := s.compile(); err != nil {
-			return err
-		}
-	}
+	r := s.running.rec()
+	s.plugged = s.e.networksOf(*r)
+	var err error
+	s.env, err = s.e.makeLinks(ctx, *r, r.Ports, s.trace, s.compile)
+	return err
 }
 
 // exec starts QEMU and waits for its monitor.

@@ -18,9 +18,6 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 		return nil, err
 	}
 	defer func() { e.releaseNames(rec) }()
-	if err := e.rename(rec.Ports); err != nil { // a plan shows names that are free
-		return nil, err
-	}
 	if rec.Displays, err = e.displaysFor(doc); err != nil {
 		return nil, err
 	}

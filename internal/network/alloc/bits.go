@@ -36,25 +36,27 @@ func (b *bitmap) clear(i int) bool {
 	return true
 }
 
-// next returns the first number from i on, wrapping, that is not in the set; false when there is none. It looks at 64 at
-// a time.
-func (b *bitmap) next(i int) (int, bool) {
+// next returns the first number from i on, wrapping, that is neither in the set nor in the other one; false when there is
+// none. It looks at 64 at a time.
+func (b *bitmap) next(other *bitmap, i int) (int, bool) {
 	if b.used >= b.size {
 		return 0, false
 	}
 	if i >= b.size {
 		i = 0
 	}
-	if n := b.gap(i); n < b.size {
-		return n, true
+	n := b.gap(other, i)
+	if n >= b.size {
+		n = b.gap(other, 0)
 	}
-	return b.gap(0), true
+	return n, n < b.size
 }
 
-// gap returns the first number from i on that is not in the set, perhaps beyond the size.
-func (b *bitmap) gap(i int) int {
-	for w := i / 64; w < len(b.words); w++ {
-		free := ^b.words[w]
+// gap returns the first number from i on that is in neither set, perhaps beyond the size.
+func (b *bitmap) gap(other *bitmap, i int) int {
+	words := max(len(b.words), len(other.words))
+	for w := i / 64; w < words; w++ {
+		free := ^(b.word(w) | other.word(w))
 		if w == i/64 {
 			free &= ^uint64(0) << (i % 64)
 		}
@@ -62,5 +64,12 @@ func (b *bitmap) gap(i int) int {
 			return 64*w + bits.TrailingZeros64(free)
 		}
 	}
-	return max(i, 64*len(b.words))
+	return max(i, 64*words)
+}
+
+func (b *bitmap) word(w int) uint64 {
+	if w < len(b.words) {
+		return b.words[w]
+	}
+	return 0
 }

@@ -1,6 +1,7 @@
 // Package alloc hands out what must be unique on a host: names of links, TCP ports and user numbers. Each allocator is
-// safe for use by several goroutines and keeps only a bit per thing; what is in use after a restart is told it again by
-// Reserve. None of them asks the host whether a name exists: the exclusive creation itself is the question.
+// safe for use by several goroutines and keeps only a bit or two per thing; what is in use after a restart is told it
+// again by Reserve. None of them asks the host whether a name exists: they are told once of all links and then of changes,
+// which may be old news by then, so the exclusive creation itself is the question.
 package alloc
 
 import "errors"

@@ -27,7 +27,7 @@ func NewIDs(first, last uint32) (*IDs, error) {
 func (d *IDs) Take() (uint32, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	i, ok := d.used.next(d.next)
+	i, ok := d.used.next(&bitmap{}, d.next)
 	if !ok {
 		return 0, fmt.Errorf("user numbers %d to %d: %w", d.first, d.last, ErrExhausted)
 	}

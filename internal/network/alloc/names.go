@@ -16,13 +16,15 @@ const (
 )
 
 // Names hands out names of links after a template such as "vnet%d". A name that was given back is not handed out again
-// before all the others were, so a late removal of an old vnet3 cannot hit a new one.
+// before all the others were, so a late removal of an old vnet3 cannot hit a new one. A name is free when nobody holds it
+// and no link is known to have it; that a link has it never makes it ours.
 type Names struct {
 	prefix, suffix string
 
 	mu   sync.Mutex
-	used bitmap
-	next int // where the search goes on: after the last one handed out
+	used bitmap // what is held
+	seen bitmap // what links have, as far as is known
+	next int    // where the search goes on: after the last one handed out
 }
 
 // NewNames returns an allocator for a template with exactly one %d.
@@ -41,18 +43,14 @@ func NewNames(template string) (*Names, error) {
 	for range maxName - len(fixed) {
 		size = min(10*size, maxNames)
 	}
-	return &Names{prefix: prefix, suffix: suffix, used: bitmap{size: size}}, nil
+	return &Names{prefix: prefix, suffix: suffix, used: bitmap{size: size}, seen: bitmap{size: size}}, nil
 }
 
 // Take returns a name nobody holds. It costs the same however many are held.
 func (n *Names) Take() (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.take()
-}
-
-func (n *Names) take() (string, error) {
-	i, ok := n.used.next(n.next)
+	i, ok := n.used.next(&n.seen, n.next)
 	if !ok {
 		return "", n.exhausted()
 	}
@@ -111,6 +109,21 @@ func (n *Names) Release(name string) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.used.clear(i)
+	}
+}
+
+// exists notes that a link has a name, or has it no longer.
+func (n *Names) exists(name string, yes bool) {
+	i, ok := n.parse(name)
+	if !ok {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if yes {
+		n.seen.set(i)
+	} else {
+		n.seen.clear(i)
 	}
 }
 

@@ -26,22 +26,33 @@ func NewPorts(k *host.Kernel, first, last uint16) (*Ports, error) {
 	return &Ports{kernel: k, first: first, last: last, used: bitmap{size: int(last-first) + 1}}, nil
 }
 
-// Take returns a port that is neither held nor in use by somebody else on any address, or on those given.
+// Take returns a port that is neither held nor in use by somebody else on any address, or on those given. One that is in
+// use is not marked: it is tried again the next time.
 func (p *Ports) Take(addrs ...netip.Addr) (uint16, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := p.used.gap(0); i < p.used.size; i = p.used.gap(i + 1) {
+	for i, ok := p.hold(0); ok; i, ok = p.hold(i + 1) {
 		port := p.first + uint16(i)
-		free, err := p.kernel.PortFree(port, addrs...)
+		free, err := p.kernel.PortFree(port, addrs...) // nobody waits for this: the port is held while it is tried
+		if free && err == nil {
+			return port, nil
+		}
+		p.Release(port)
 		if err != nil {
 			return 0, err
 		}
-		if free {
-			p.used.set(i)
-			return port, nil
-		}
 	}
 	return 0, fmt.Errorf("ports %d to %d: %w", p.first, p.last, ErrExhausted)
+}
+
+// hold marks the first one that is not held, from the i-th of the range on.
+func (p *Ports) hold(i int) (int, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i = p.used.gap(&bitmap{}, i)
+	if i >= p.used.size {
+		return 0, false
+	}
+	p.used.set(i)
+	return i, true
 }
 
 // Reserve marks a port that is in use or was asked for by number. ErrTaken when it is marked already. A port outside the

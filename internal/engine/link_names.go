@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taproom/internal/engine/job"
+	"taproom/internal/host"
+	"taproom/internal/network/state"
+)
+
+// nameTries is how often a guest's links are made with other names in place of those that somebody else took. What was
+// made stays, so of two daemons that begin at once with the same names each try leaves half as many to be made: 16 are
+// enough for 65,536.
+const nameTries = 16
+
+// dumpTries is how often all links are looked at until nothing changes meanwhile.
+const dumpTries = 5
+
+// learnLinks learns the names of all links before any is handed out.
+func (e *Engine) learnLinks(context.Context) error { return e.lookAtLinks() }
+
+// lookAtLinks learns the names of all links by one dump.
+func (e *Engine) lookAtLinks() error {
+	for try := 1; ; try++ {
+		links, err := e.k.Links()
+		if err != nil && !errors.Is(err, host.ErrPartial) {
+			return err
+		}
+		if err == nil || try == dumpTries { // one that is missed is found out when it is in the way
+			e.knowLinks(links)
+			return nil
+		}
+	}
+}
+
+// knowLinks takes notice of the names of all links.
+func (e *Engine) knowLinks(links []host.Link) {
+	there := make(map[int]string, len(links))
+	for _, l := range links {
+		there[l.Index] = l.Name
+	}
+	e.links.All(there)
+}
+
+// linksChanged takes notice of links that were made, renamed and removed, by whomever.
+func (e *Engine) linksChanged(changes []host.LinkChange) {
+	for _, c := range changes {
+		switch {
+		case c.Lost: // an address
+		case c.Gone:
+			e.links.Gone(c.Link.Index)
+		default:
+			e.links.There(c.Link.Index, c.Link.Name)
+		}
+	}
+}
+
+// makeLinks makes links for NICs of a guest: their exclusive creation is the question whether their names are free. The
+// names are written down before, by whoever calls; those that are taken are given back, others take their place in ports,
+// and again writes these down. The links it made are in the Env, also after an error.
+func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *job.Trace, again func() error) (*state.Env, error) {
+	env := e.timedEnv(trace)
+	left := ports
+	for try := 1; ; try++ {
+		r.Ports = left
+		want := linksOf(r)
+		plan, err := planFor(ctx, env, want, state.Scope{Lowers: want.Scope().Lowers})
+		if err == nil {
+			err = plan.Apply(ctx, env)
+		}
+		var taken *state.TakenError
+		switch {
+		case !errors.As(err, &taken), ownName(ports, taken.Names): // a document's own name gets no other in its place
+			return env, err
+		case try == nameTries:
+			return env, fmt.Errorf("after %d tries, each with names that were free a moment before: %w", nameTries, err)
+		}
+		if err = e.lookAtLinks(); err == nil {
+			left, err = e.renamePorts(ports, taken.Names)
+		}
+		if err == nil {
+			err = again()
+		}
+		if err != nil {
+			return env, err
+		}
+	}
+}
+
+// ownName reports whether a document itself gives one of the names.
+func ownName(ports []port, names []string) bool {
+	return slices.ContainsFunc(ports, func(p port) bool { return p.Own && slices.Contains(names, p.Name) })
+}
+
+// renamePorts gives those ports other names whose names are taken, and returns them.
+func (e *Engine) renamePorts(ports []port, taken []string) ([]port, error) {
+	var renamed []port
+	for i := range ports {
+		if !slices.Contains(taken, ports[i].Name) {
+			continue
+		}
+		names := e.namesOf(ports[i])
+		name, err := names.Take()
+		if err != nil {
+			return nil, err
+		}
+		names.Release(ports[i].Name)
+		ports[i].Name = name
+		renamed = append(renamed, ports[i])
+	}
+	return renamed, nil
+}
