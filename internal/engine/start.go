@@ -95,14 +95,23 @@ func (e *Engine) start(ctx context.Context, d *domain, doc *spec.Domain, flags u
 	if doc, err = e.withVHost(doc, func(*spec.Interface) bool { return false }); err != nil {
 		return server.Domain{}, e.startError(d, err)
 	}
-	s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0, autodestroy: flags&server.StartAutodestroy != 0}
-	if err := s.run(ctx); err != nil {
-		back := context.WithoutCancel(ctx)
-		s.undo(back)
-		return server.Domain{}, e.startError(d, err)
+	for try := 1; ; try++ {
+		s := &starting{e: e, d: d, doc: doc, from: from, trace: trace, paused: flags&server.StartPaused != 0, resetNVRAM: flags&server.StartResetNVRAM != 0, autodestroy: flags&server.StartAutodestroy != 0}
+		err := s.run(ctx)
+		if err == nil {
+			return e.publishStart(d, s), nil
+		}
+		s.undo(context.WithoutCancel(ctx))
+		if !s.outrun || try == portTries || ctx.Err() != nil || e.left.has(d.uuid) {
+			return server.Domain{}, e.startError(d, err)
+		}
+		e.log.Info("somebody was quicker with a port; the guest is started with another", "domain", d.label, "error", err)
 	}
-	return e.publishStart(d, s), nil
 }
+
+// portTries is how often a guest is started when somebody else listens on a port that was free a moment before: nobody is
+// quicker that often by accident, and each time costs the start of a QEMU.
+const portTries = 5
 
 // publishStart makes a started guest visible and watches it.
 func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
@@ -177,6 +186,7 @@ type starting struct {
 	running     *running
 	compiled    *guest.Compiled
 	recorded    bool
+	outrun      bool                     // somebody was quicker with a port that we chose
 	files       map[string]*os.File      // what QEMU inherits; closed here when it has
 	env         *state.Env               // the taps
 	plugged     map[string]*spec.Network // what they were plugged into

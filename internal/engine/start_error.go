@@ -90,35 +90,43 @@ func (s *starting) explainDeath(err error) error {
 	if !errors.As(err, &failed) || !errors.Is(failed.Reason, qemu.ErrDied) {
 		return err
 	}
-	if kind, at, taken := s.takenDisplay(); taken {
+	if kind, at, ours, taken := s.takenDisplay(); taken {
+		s.outrun = ours
 		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': %s display: %s is in use already; choose another port, or autoport='yes'", s.d.label, kind, at)
 	}
 	failed.Stderr = s.withPaths(failed.Stderr)
 	return err
 }
 
-// takenDisplay looks at the addresses of displays: only now, since only the process that will listen can take them.
-func (s *starting) takenDisplay() (kind string, at netip.AddrPort, taken bool) {
+// takenDisplay looks at the addresses of displays: only now, since only the process that will listen can take them. It says
+// too whether the port is one that we chose.
+func (s *starting) takenDisplay() (kind string, at netip.AddrPort, ours, taken bool) {
 	displays := s.running.rec().Displays
 	for i, g := range s.doc.Devices.Graphics {
 		var d display
 		if i < len(displays) {
 			d = displays[i]
 		}
-		port := uint64(d.Port)
-		if !spec.IsYes(g.AutoPort) {
-			port, _ = strconv.ParseUint(g.Port, 10, 16) // the compiler has read it before
-		}
 		listen, err := netip.ParseAddr(cmp.Or(d.Address, listenAddress(g)))
-		if port == 0 || err != nil {
+		if err != nil {
 			continue
 		}
-		a := netip.AddrPortFrom(listen, uint16(port))
-		if free, err := s.e.k.AddressFree(a); err == nil && !free {
-			return displayKind(g), a, true
+		port, _ := strconv.ParseUint(g.Port, 10, 16) // the compiler has read both before
+		web, _ := strconv.ParseUint(g.WebSocket, 10, 16)
+		for _, p := range []struct {
+			number uint16
+			ours   bool
+		}{{d.Port, true}, {d.WebSocket, true}, {uint16(port), false}, {uint16(web), false}} {
+			if p.number == 0 || !p.ours && p.number == uint16(port) && spec.IsYes(g.AutoPort) {
+				continue
+			}
+			a := netip.AddrPortFrom(listen, p.number)
+			if free, err := s.e.k.AddressFree(a); err == nil && !free {
+				return displayKind(g), a, p.ours, true
+			}
 		}
 	}
-	return "", netip.AddrPort{}, false
+	return "", netip.AddrPort{}, false, false
 }
 
 // withPaths puts the document's paths in place of the sets of descriptors that QEMU knows them by.
