@@ -23,7 +23,7 @@ $ domiflist nics
  vnet0       network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  vnet1       bridge    br8      e1000     52:54:00:00:00:03
- vnet2       bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 # The state of a link.
 $ domif-getlink nics vnet0
@@ -69,7 +69,7 @@ $ domiflist nics
  vnet0       bridge   br8      virtio    52:54:00:00:00:01
  -           user     -        virtio    52:54:00:00:00:02
  vnet1       bridge   br8      e1000     52:54:00:00:00:03
- vnet2       bridge   br8      rtl8139   52:54:00:00:00:03
+ -           user     -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ domiflist nics --inactive
  Interface   Type      Source   Model     MAC
@@ -77,7 +77,7 @@ $ domiflist nics --inactive
  -           network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  -           bridge    br8      e1000     52:54:00:00:00:03
- -           bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ update-device nics to-other.xml --current
 Device updated successfully
@@ -88,7 +88,7 @@ $ domiflist nics
  vnet0       network   other    virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  vnet1       bridge    br8      e1000     52:54:00:00:00:03
- vnet2       bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ update-device nics to-br8.xml --live --config
 Device updated successfully
@@ -99,7 +99,7 @@ $ domiflist nics
  vnet0       bridge   br8      virtio    52:54:00:00:00:01
  -           user     -        virtio    52:54:00:00:00:02
  vnet1       bridge   br8      e1000     52:54:00:00:00:03
- vnet2       bridge   br8      rtl8139   52:54:00:00:00:03
+ -           user     -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ domiflist nics --inactive
  Interface   Type     Source   Model     MAC
@@ -107,7 +107,7 @@ $ domiflist nics --inactive
  -           bridge   br8      virtio    52:54:00:00:00:01
  -           user     -        virtio    52:54:00:00:00:02
  -           bridge   br8      e1000     52:54:00:00:00:03
- -           bridge   br8      rtl8139   52:54:00:00:00:03
+ -           user     -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ update-device nics to-lab.xml --persistent
 Device updated successfully
@@ -118,7 +118,7 @@ $ domiflist nics
  vnet0       network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  vnet1       bridge    br8      e1000     52:54:00:00:00:03
- vnet2       bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 $ domiflist nics --inactive
  Interface   Type      Source   Model     MAC
@@ -126,7 +126,7 @@ $ domiflist nics --inactive
  -           network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  -           bridge    br8      e1000     52:54:00:00:00:03
- -           bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 # Nothing is changed where one part cannot be.
 $ update-device nics to-nowhere.xml --live
@@ -158,7 +158,7 @@ $ domiflist nics
  vnet0       network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  vnet1       bridge    br8      e1000     52:54:00:00:00:03
- vnet2       bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 # What is settled when a NIC is plugged in.
 $ update-device nics model.xml --live
@@ -217,7 +217,7 @@ $ domiflist nics --inactive
  -           network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  -           bridge    br8      e1000     52:54:00:00:00:03
- -           bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
  -           bridge    br8      virtio    52:54:00:00:00:07
 [exit 0]
 $ detach-interface nics bridge --mac 52:54:00:00:00:07 --config
@@ -253,7 +253,7 @@ $ domiflist nics --inactive
  -           network   lab      virtio    52:54:00:00:00:01
  -           user      -        virtio    52:54:00:00:00:02
  -           bridge    br8      e1000     52:54:00:00:00:03
- -           bridge    br8      rtl8139   52:54:00:00:00:03
+ -           user      -        rtl8139   52:54:00:00:00:03
 [exit 0]
 # What they count, and which addresses are known.
 $ domifstat nics vnet0
@@ -303,15 +303,6 @@ Domain: 'nics'
   net.2.tx.pkts=0
   net.2.tx.errs=0
   net.2.tx.drop=0
-  net.3.name=vnet2
-  net.3.rx.bytes=<n>
-  net.3.rx.pkts=<n>
-  net.3.rx.errs=0
-  net.3.rx.drop=0
-  net.3.tx.bytes=0
-  net.3.tx.pkts=0
-  net.3.tx.errs=0
-  net.3.tx.drop=0
 [exit 0]
 -- lab.xml --
 <network>
@@ -340,7 +331,7 @@ Domain: 'nics'
     <interface type='network'><mac address='52:54:00:00:00:01'/><source network='lab'/><model type='virtio'/></interface>
     <interface type='user'><mac address='52:54:00:00:00:02'/><model type='virtio'/></interface>
     <interface type='bridge'><mac address='52:54:00:00:00:03'/><source bridge='br8'/><model type='e1000'/></interface>
-    <interface type='bridge'><mac address='52:54:00:00:00:03'/><source bridge='br8'/><model type='rtl8139'/></interface>
+    <interface type='user'><mac address='52:54:00:00:00:03'/><model type='rtl8139'/></interface>
   </devices>
 </domain>
 -- to-br8.xml --
