@@ -43,6 +43,7 @@ func TestNICsThatCannotBeAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 	for _, x := range []struct{ name, nics, want string }{
 		{"a multicast MAC", strings.Replace(on(""), "52:54", "53:54", 1), "53:54:00:00:30:01"},
+		{"a MAC for two", on("") + on(""), "two NICs have the address 52:54:00:00:30:01"},
 		{"a name of 16 characters", on("<target dev='abcdefghijklmnop'/>"), "is no name of a link (1 to 15 characters"},
 		{"a name that a link has", on("<target dev='nicup'/>"), "target dev nicup: there is such a link already; choose another name, or remove it (ip link del nicup)"},
 		{"a name for two", on("<target dev='mine'/>") + strings.Replace(on("<target dev='mine'/>"), "30:01", "30:02", 1), "another NIC of this one, has that name"},
@@ -70,7 +71,7 @@ func TestNICsThatCannotBeAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// What libvirt takes starts: two NICs with one MAC, queues of a card that has none, names of one's own, taps on no bridge.
+// What libvirt takes starts: queues of a card that has none, names of one's own, taps on no bridge.
 func TestLinksOfNICsAreAsTheirDocumentsSay(t *testing.T) {
 	t.Parallel()
 	d := daemontest.New(t)
@@ -78,7 +79,7 @@ func TestLinksOfNICsAreAsTheirDocumentsSay(t *testing.T) {
 	d.NS.Shell("set -e; ip link add nicbr type bridge; ip link set nicbr up")
 	stop, err := starts(t, c, bare("odd", `
     <interface type='bridge'><mac address='52:54:00:00:30:01'/><source bridge='nicbr'/><target dev='front0'/><model type='e1000'/><driver queues='4'/><port isolated='yes'/></interface>
-    <interface type='bridge'><mac address='52:54:00:00:30:01'/><source bridge='nicbr'/><model type='virtio'/><driver queues='2' rx_queue_size='1024'/><tune><sndbuf>65536</sndbuf></tune></interface>
+    <interface type='bridge'><mac address='52:54:00:00:30:02'/><source bridge='nicbr'/><model type='virtio'/><driver queues='2' rx_queue_size='1024'/><tune><sndbuf>65536</sndbuf></tune></interface>
     <interface type='ethernet'><mac address='52:54:00:00:30:03'/><target dev='free0'/><model type='virtio'/><mtu size='1400'/><coalesce><rx><frames max='9'/></rx></coalesce></interface>`))
 	if err != nil {
 		t.Fatal(err)
