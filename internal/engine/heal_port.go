@@ -15,7 +15,7 @@ import (
 // healPort looks at a tap of a guest that runs. The caller holds the domain's slot.
 func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.Thing) error {
 	want, ok := healView{e}.Port(t.Owner, t.Name)
-	if !ok {
+	if !ok || run.proc != nil && run.proc.Ending() { // its links go with it, and it answers nothing
 		return nil
 	}
 	env := e.env()
