@@ -30,8 +30,10 @@ func TestAQEMUThatLosesItsPortGetsTheNext(t *testing.T) {
 	}
 	before := w.state()
 	// 5903 to 5907 are taken from it: by then it is no accident.
-	w.refuse(t, bad{"every port", func() error { return w.start(guest("broken", vnc)) }, virterr.OperationFailed,
-		"operation failed: cannot start domain 'broken': VNC display: 127.0.0.1:5907 is in use already; choose another port, or autoport='yes'"})
+	w.refuse(t, bad{
+		"every port", func() error { return w.start(guest("broken", vnc)) }, virterr.OperationFailed,
+		"operation failed: cannot start domain 'broken': VNC display: 127.0.0.1:5907 is in use already; choose another port, or autoport='yes'",
+	})
 	w.unchanged(t, before)
 	must(t, w.create(guest("late", vnc))) // 5908 is taken from it
 	if got := port("late"); got != "5909" {

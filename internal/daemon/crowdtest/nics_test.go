@@ -16,7 +16,6 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
 	"taproom/internal/daemon/daemontest"
-	"taproom/internal/spec"
 )
 
 // withNICs is a guest that has taps on a bridge and macvtaps on a lower link.
@@ -153,7 +152,7 @@ func TestNothingIsLeftOfAGuestWithVeryManyNICsHoweverItEnds(t *testing.T) {
 // kill kills a guest's QEMU.
 func kill(d *daemontest.Daemon, dom remote.Domain) error {
 	var file struct{ PID int }
-	b, err := os.ReadFile(filepath.Join(d.Paths().Guest(spec.UUID(dom.UUID).String()), "pid"))
+	b, err := os.ReadFile(filepath.Join(d.Paths().Guest(dom.UUID.String()), "pid"))
 	if err == nil {
 		err = json.Unmarshal(b, &file)
 	}

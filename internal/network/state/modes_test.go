@@ -20,7 +20,6 @@ type segment struct {
 	e   *Env
 	ns  *hosttest.NS
 	out *host.Tap
-	n   int
 }
 
 const outsideMAC = "52:54:00:00:00:ff"
