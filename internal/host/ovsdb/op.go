@@ -12,7 +12,7 @@ type Op struct {
 	Where     *[]Condition   `json:"where,omitempty"`
 	Columns   []string       `json:"columns,omitempty"`
 	Row       map[string]any `json:"row,omitempty"`
-	Rows      []any          `json:"rows,omitempty"`
+	Rows      *[]any         `json:"rows,omitempty"`
 	Mutations []Mutation     `json:"mutations,omitempty"`
 	Until     string         `json:"until,omitempty"`
 	Timeout   *int64         `json:"timeout,omitempty"` // milliseconds
@@ -61,15 +61,11 @@ func Mutate(table string, m []Mutation, where ...Condition) Op {
 	return Op{Op: "mutate", Table: table, Where: conditions(where), Mutations: m}
 }
 
-// Wait waits until exactly these rows, with only the columns that they have, meet the conditions, at most for a time; the
-// transaction goes on then, or fails as IsTimeout tells. Without a time it has to be so now.
-func Wait(table string, columns []string, rows []map[string]any, within time.Duration, where ...Condition) Op {
+// Wait waits until a row of the table meets all conditions, at most for a time; the transaction goes on then, or fails as
+// IsTimeout tells. Without a time it has to be so now. The column is one that the table has.
+func Wait(table, column string, within time.Duration, where ...Condition) Op {
 	ms := within.Milliseconds()
-	list := []any{}
-	for _, r := range rows {
-		list = append(list, r)
-	}
-	return Op{Op: "wait", Table: table, Where: conditions(where), Columns: columns, Rows: list, Until: "==", Timeout: &ms}
+	return Op{Op: "wait", Table: table, Where: conditions(where), Columns: []string{column}, Rows: &[]any{}, Until: "!=", Timeout: &ms}
 }
 
 // Comment is written to the database's log beside the transaction, where `ovsdb-tool show-log` shows it.

@@ -28,7 +28,7 @@ func dial(t *testing.T, ns *hosttest.NS, s *ovstest.Switch) *ovsdb.Conn {
 // inserts is a port on the bridge of that name, and what tells when the switch has it.
 func inserts(bridge, port string, ids ovsdb.Map) []ovsdb.Op {
 	return []ovsdb.Op{
-		ovsdb.Wait("Bridge", []string{"name"}, []map[string]any{{"name": bridge}}, 0, ovsdb.Is("name", bridge)),
+		ovsdb.Wait("Bridge", "name", 0, ovsdb.Is("name", bridge)),
 		ovsdb.Insert("Interface", "i", map[string]any{"name": port, "external_ids": ids}),
 		ovsdb.Insert("Port", "p", map[string]any{"name": port, "interfaces": ovsdb.Set{ovsdb.Named("i")}}),
 		ovsdb.Mutate("Bridge", []ovsdb.Mutation{{"ports", "insert", ovsdb.Set{ovsdb.Named("p")}}}, ovsdb.Is("name", bridge)),
@@ -54,7 +54,7 @@ func TestATransactionOnTheRealDatabase(t *testing.T) {
 		t.Fatalf("%v, %d bridges changed", err, r[3].Count)
 	}
 	r, err = c.Transact(t.Context(),
-		ovsdb.Wait("Open_vSwitch", []string{"next_cfg"}, []map[string]any{{"next_cfg": next}}, time.Minute, ovsdb.Condition{"cur_cfg", ">=", next}),
+		ovsdb.Wait("Open_vSwitch", "cur_cfg", time.Minute, ovsdb.Condition{"cur_cfg", ">=", next}),
 		ovsdb.Select("Interface", []string{"name", "error", "external_ids", "ofport", "_uuid"}, ovsdb.Is("name", "gone0")),
 		ovsdb.Select("Port", []string{"name"}, ovsdb.Is("name", "nobody")))
 	if err != nil {

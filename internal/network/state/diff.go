@@ -13,11 +13,11 @@ import (
 // plan.
 //
 // The order: what goes is no longer served, then of the firewall, then removed; what comes is made, then let through the
-// firewall, then gets its ports and is served last. When nothing is removed that a rule names, all changes of the firewall are
-// one transaction.
+// firewall, then gets its ports, which join their switches, and is served last. When nothing is removed that a rule names,
+// all changes of the firewall are one transaction.
 func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	d := differ{env: e, old: observed, want: desired, made: map[string]bool{}, gone: map[string]bool{}}
-	if err := d.check(); err != nil {
+	if err := cmp.Or(d.check(), d.checkSwitch()); err != nil {
 		return nil, err
 	}
 	d.removals()
@@ -26,8 +26,8 @@ func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	if len(d.gone) > 0 {
 		early, del = del, nil
 	}
-	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
-		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.services()), nil
+	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
+		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.switchPorts(), d.services()), nil
 }
 
 type differ struct {

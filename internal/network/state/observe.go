@@ -22,6 +22,10 @@ type Scope struct {
 	Sysctls  []string
 	Elements []Element
 	Networks []string // whose services are looked at, by UUID
+	// SwitchPorts are ports of Open vSwitch, SwitchBridges the bridges that they should be on. AllSwitchPorts looks at all of
+	// ours; All does not, since whether the switch answers is no matter of the host's.
+	SwitchPorts, SwitchBridges []string
+	AllSwitchPorts             bool
 	// Pattern tells names that only our allocators make: a link with our group, such a name and no alias is ours and
 	// half-made. Names in Bridges, Ports and Macvlans count as such.
 	Pattern func(name string) bool
@@ -37,6 +41,10 @@ type Observed struct {
 	// Advertised are links with routes that a router told us of, and that the kernel would drop when it begins to forward
 	// IPv6. They are looked at only where that is asked for.
 	Advertised []string
+
+	AllSwitchPorts bool              // every port of ours on Open vSwitch was looked at
+	switchRows     map[string]string // by port
+	switchBridges  map[string]bool   // that exist
 }
 
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
@@ -55,6 +63,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 		func() error { return o.sysctls(e, s) },
 		func() error { return o.firewall(ctx, e, s) },
 		func() error { return o.services(ctx, e, s) },
+		func() error { return o.switches(ctx, e, s) },
 	} {
 		if err := step(); err != nil {
 			return Observed{}, fmt.Errorf("observe the host: %w", err)

@@ -15,6 +15,8 @@ type State struct {
 	Sysctls  map[string]string  // by path below /proc/sys; only those that should have a value
 	Elements map[Element]bool   // of the firewall's sets; the value is always true
 	Services map[string]Service // by the network's UUID
+	// SwitchPorts are ports of Open vSwitch, by name.
+	SwitchPorts map[string]SwitchPort
 }
 
 // Bridge is a bridge of a network.
@@ -71,7 +73,7 @@ type Service struct {
 func (s State) Clone() State {
 	c := State{
 		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Macvlans: maps.Clone(s.Macvlans), Lowers: maps.Clone(s.Lowers), Sysctls: maps.Clone(s.Sysctls),
-		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services),
+		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services), SwitchPorts: cloneSwitchPorts(s.SwitchPorts),
 	}
 	for name, b := range c.Bridges {
 		b.Addresses, b.LinkLocal = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal)
@@ -94,6 +96,7 @@ func (s State) Merge(other State) State {
 	m.Sysctls = merge(m.Sysctls, o.Sysctls)
 	m.Elements = merge(m.Elements, o.Elements)
 	m.Services = merge(m.Services, o.Services)
+	m.SwitchPorts = merge(m.SwitchPorts, o.SwitchPorts)
 	return m
 }
 
@@ -110,6 +113,10 @@ func (s State) Scope(others ...State) Scope {
 	for _, o := range others {
 		s = s.Merge(o)
 	}
+	bridges := map[string]bool{}
+	for _, p := range s.SwitchPorts {
+		bridges[p.Bridge] = true
+	}
 	return Scope{
 		Bridges:  slices.Sorted(maps.Keys(s.Bridges)),
 		Ports:    slices.Sorted(maps.Keys(s.Ports)),
@@ -118,5 +125,7 @@ func (s State) Scope(others ...State) Scope {
 		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
 		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
 		Networks: slices.Sorted(maps.Keys(s.Services)),
+
+		SwitchPorts: slices.Sorted(maps.Keys(s.SwitchPorts)), SwitchBridges: slices.Sorted(maps.Keys(bridges)),
 	}
 }

@@ -1,0 +1,89 @@
+package state
+
+import (
+	"context"
+	"strings"
+)
+
+// SetSwitchPorts makes and changes ports of Open vSwitch, in one transaction.
+type SetSwitchPorts struct {
+	creates
+	Ports  []SwitchSetting
+	labels func(owner string) map[string]string
+}
+
+// String implements Step.
+func (s SetSwitchPorts) String() string {
+	c := vsctl{}
+	for _, p := range s.Ports {
+		if p.Old != nil {
+			c.command("--if-exists", "del-port", p.Old.Bridge, p.Name)
+		}
+		set, clear := p.Port.VLAN.columns(p.Row != "")
+		if p.Row == "" {
+			c.command(append([]string{"add-port", p.Port.Bridge, p.Name, "other_config:transient=true"}, append(ids(s.labels(p.Port.Owner)), set...)...)...)
+		} else if len(set) > 0 {
+			c.command(append([]string{"set", "Port", p.Name}, set...)...)
+		}
+		if len(clear) > 0 {
+			c.command(append([]string{"clear", "Port", p.Name}, clear...)...)
+		}
+		if len(p.Port.IDs) > 0 {
+			c.command(append([]string{"set", "Interface", p.Name}, ids(p.Port.IDs)...)...)
+		}
+	}
+	return c.String()
+}
+
+// Apply implements Step.
+func (s SetSwitchPorts) Apply(ctx context.Context, r *Run) error { return r.Switch.Set(ctx, s.Ports) }
+
+// RemoveSwitchPorts removes ports of Open vSwitch, in one transaction.
+type RemoveSwitchPorts struct {
+	Ports []SwitchRow
+}
+
+// Deletes implements Step.
+func (RemoveSwitchPorts) Deletes() bool { return true }
+
+// String implements Step.
+func (s RemoveSwitchPorts) String() string {
+	c := vsctl{}
+	for _, p := range s.Ports {
+		if p.Bridge == "" { // on none: the database forgets it by itself
+			continue
+		}
+		c.command("--if-exists", "del-port", p.Bridge, p.Name)
+	}
+	return c.String()
+}
+
+// Apply implements Step.
+func (s RemoveSwitchPorts) Apply(ctx context.Context, r *Run) error {
+	return r.Switch.Remove(ctx, s.Ports)
+}
+
+// vsctl is a command line of ovs-vsctl: its commands are one transaction.
+type vsctl struct{ words []string }
+
+func (c *vsctl) command(words ...string) {
+	if len(c.words) == 0 {
+		c.words = append(c.words, "ovs-vsctl")
+	}
+	c.words = append(append(c.words, "--"), words...)
+}
+
+func (c *vsctl) String() string { return shell(c.words...) }
+
+// ids are external_ids as ovs-vsctl takes them, sorted. Its own quotes keep what else would end a value.
+func ids(m map[string]string) []string {
+	var out []string
+	for _, k := range sortedKeys(m) {
+		v := m[k]
+		if v == "" || strings.ContainsAny(v, " ,:=\"\\{}[]") {
+			v = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
+		}
+		out = append(out, "external_ids:"+k+"="+v)
+	}
+	return out
+}
