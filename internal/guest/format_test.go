@@ -45,6 +45,8 @@ func daemonReads() map[string]string {
 		"on_poweroff": "", "on_reboot": "", "on_crash": "", "currentMemory": "", "currentMemory/@unit": "", "memory/@unit": "",
 		"devices/interface/coalesce/rx/frames/@max": "", "devices/interface/port/@isolated": "", "devices/interface/target/@dev": "", "devices/interface/target/@managed": "",
 		"devices/emulator": "", "devices/tpm/backend/@persistent_state": "", "devices/tpm/backend/active_pcr_banks": "",
+		"devices/interface/virtualport/parameters": "", "devices/interface/virtualport/parameters/@interfaceid": "a UUID",
+		"devices/interface/virtualport/parameters/@profileid": "", "devices/interface/vlan/@trunk": "", "devices/interface/vlan/tag/@nativeMode": "",
 		"devices/interface/source/@mode": "", "vcpu/@placement": "", "numatune/memory/@placement": "the default, which is not written",
 	}
 }
@@ -127,7 +129,7 @@ func candidates(refusal string) (named, all []string) {
 	}
 	return named, append(slices.Clone(named), "", "1", "yes", "on", "no", "off", "2", "4", "64", "512", "1000", "4096", "0-1", "/img/x", "/machine",
 		"0x1", "KiB", "52:54:00:00:00:02", "ua-x", "000000000000000a", "localhost", "127.0.0.1", "default", "+5", "utc", "GenuineIntel",
-		"2030-01-31T23:59:59", "21")
+		"2030-01-31T23:59:59", "21", "09b11c53-8b5c-4eeb-8f00-d84eaa0aaa4f")
 }
 
 // tryPath puts a path into every document that has a place for it.

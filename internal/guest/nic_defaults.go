@@ -28,6 +28,7 @@ func (c *completer) interfaces() error {
 		if err := c.nicModel(n, i); err != nil {
 			return err
 		}
+		c.virtualPort(n)
 		if n.Target != nil && n.Target.Managed != "no" && n.Target.Dev != "" && automaticNIC(n.Target.Dev) {
 			n.Target = nil // came back with a live document; the next start picks its own
 		}

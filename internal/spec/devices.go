@@ -182,14 +182,14 @@ type Interface struct {
 	Source      *InterfaceSource `xml:"source"`
 	IPs         []NICAddress     `xml:"ip"`
 	Forwards    []PortForward    `xml:"portForward"`
+	VLAN        *NICVLAN         `xml:"vlan"`
+	VirtualPort *VirtualPort     `xml:"virtualport"`
 	Target      *InterfaceTarget `xml:"target"`
 	Model       *InterfaceModel  `xml:"model"`
 	Driver      *NICDriver       `xml:"driver"`
 	Backend     *NICBackend      `xml:"backend"`
 	FilterRef   *Element         `xml:"filterref"`
 	Bandwidth   *Element         `xml:"bandwidth"`
-	VirtualPort *Element         `xml:"virtualport"`
-	VLAN        *Element         `xml:"vlan"`
 	Link        *LinkState       `xml:"link"`
 	MTU         *MTU             `xml:"mtu"`
 	Coalesce    *Coalesce        `xml:"coalesce"`

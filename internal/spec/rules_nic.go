@@ -17,13 +17,11 @@ func nicRules() map[string]rule {
 		"devices/interface/mtu/@size":            number(68, 65535),
 		"devices/interface/filterref":            refuse("network filters are not implemented yet"),
 		"devices/interface/bandwidth":            refuse("traffic is not shaped yet"),
-		"devices/interface/virtualport":          refuse("Open vSwitch and 802.1Qbg ports are not implemented yet"),
-		"devices/interface/vlan":                 refuse("VLAN tags are not implemented yet"),
 		"devices/interface/route":                refuse("routes are given by the network's DHCP"),
 		"devices/interface/backenddomain":        refuse("it is for Xen guests"),
 		"devices/interface/guest":                refuse("it is for containers"),
 	}
-	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules())
+	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules(), switchRules())
 	return m
 }
 

@@ -227,13 +227,7 @@ func (n *Interface) check() error {
 			return invalid(at+"target/@dev", "it is missing: the tap that is there already")
 		}
 	}
-	if err := n.checkLink(); err != nil {
-		return err
-	}
-	if err := n.checkDirect(); err != nil {
-		return err
-	}
-	return n.checkUser()
+	return cmp.Or(n.checkLink(), n.checkDirect(), n.checkUser(), n.checkSwitch())
 }
 
 // linkName reports whether the kernel takes s as the name of a link (dev_valid_name).

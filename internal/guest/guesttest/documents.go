@@ -101,6 +101,7 @@ var devices = map[string][]string{
 		`<interface type='user'><model type='virtio'/></interface>`,
 		`<interface type='direct'><source dev='eth0' mode='bridge'/><model type='virtio'/></interface>`,
 		`<interface type='user'><backend type='passt'/><model type='virtio'/></interface>`,
+		`<interface type='bridge'><source bridge='br0'/><vlan><tag id='7'/></vlan><virtualport type='openvswitch'/><model type='virtio'/></interface>`,
 	},
 	"smartcard": {`<graphics type='spice' autoport='yes'/><smartcard mode='passthrough' type='spicevmc'/>`},
 	"serial": {

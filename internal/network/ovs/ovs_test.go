@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -150,15 +151,26 @@ func TestPortsComeInOneTransactionAndGoInOne(t *testing.T) {
 	}
 }
 
-// anyPorts draws which ports there are and what they are like.
-var anyPorts = rapid.Custom(func(t *rapid.T) state.State {
+// anyPorts draws which ports there are and what they are like, round by round. A tap that comes has a name that was never
+// used before, as on a host: the switch may still be letting go of the last one, and sets the flags of whatever has its name.
+func anyPorts(round int, now state.State) *rapid.Generator[state.State] {
+	return rapid.Custom(func(t *rapid.T) state.State { return drawPorts(t, round, now) })
+}
+
+func drawPorts(t *rapid.T, round int, now state.State) state.State {
 	want := state.State{}
 	for i := range 4 {
 		if !rapid.Bool().Draw(t, "present") {
 			continue
 		}
-		one := ports(rapid.SampledFrom([]string{"guest-1", "guest-2"}).Draw(t, "owner"), rapid.SampledFrom([]string{"br0", "br1"}).Draw(t, "bridge"), i, 1)
-		name := fmt.Sprint("vnet", i)
+		number := 4*round + i
+		for name := range now.SwitchPorts {
+			if n, err := strconv.Atoi(strings.TrimPrefix(name, "vnet")); err == nil && n%4 == i {
+				number = n
+			}
+		}
+		one := ports(fmt.Sprint("guest-", i), rapid.SampledFrom([]string{"br0", "br1"}).Draw(t, "bridge"), number, 1)
+		name := fmt.Sprint("vnet", number)
 		p := one.SwitchPorts[name]
 		p.VLAN = rapid.SampledFrom([]*state.VLAN{
 			{}, {Tag: []int{7}}, {Trunks: []int{1, 4095}}, {Tag: []int{0}, Trunks: []int{0, 3}, Mode: "native-untagged"}, {Tag: []int{3}, Mode: "native-tagged"},
@@ -168,15 +180,17 @@ var anyPorts = rapid.Custom(func(t *rapid.T) state.State {
 		want = want.Merge(one)
 	}
 	return want
-})
+}
 
 func TestAnyWalkBetweenConfigurationsConverges(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "br0", "br1")
 	first := int(time.Now().UnixNano() & 0xffffff)
+	want := state.State{}
 	for seed := first; seed < first+15; seed++ {
 		t.Log("seed", seed)
-		b.settle(anyPorts.Example(seed))
+		want = anyPorts(seed-first, want).Example(seed)
+		b.settle(want)
 	}
 	b.settle(state.State{})
 }
@@ -185,9 +199,10 @@ func TestThePrintedPlanDoesTheSame(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newBench(t, "br0", "br1"), newBench(t, "br0", "br1")
 	first := int(time.Now().UnixNano() & 0xffffff)
+	want := state.State{}
 	for seed := first; seed < first+6; seed++ {
 		t.Log("seed", seed)
-		want := anyPorts.Example(seed)
+		want = anyPorts(seed-first, want).Example(seed)
 		scope := state.Scope{AllSwitchPorts: true, SwitchBridges: []string{"br0", "br1"}}
 		want.Ports = nil // without links, which the other test has
 		ours.env.Switch = ours.backend(patient)
@@ -321,9 +336,11 @@ func TestASwitchThatDoesNotAnswer(t *testing.T) {
 	if err := b.set(want); err == nil || !strings.Contains(err.Error(), "ovs-vswitchd hangs or does not run") {
 		t.Errorf("ovs-vswitchd is stopped: %v", err)
 	}
+	b.env.Switch = b.backend(patient)
 	if err := b.set(state.State{}, want); err != nil { // removal does not wait for it
 		t.Error(err)
 	}
+	b.env.Switch = soon
 	b.sw.SignalDaemon(unix.SIGCONT)
 
 	b.sw.SignalServer(unix.SIGSTOP)
