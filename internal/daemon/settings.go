@@ -31,6 +31,10 @@ type Settings struct {
 	VNCPortLast  int64 `toml:"vnc_port_last"`
 	// QEMUReadySeconds is how long a guest's QEMU may take from its start until its monitor answers.
 	QEMUReadySeconds int64 `toml:"qemu_ready_seconds"`
+	// OVSSocket is where the database of Open vSwitch listens.
+	OVSSocket string `toml:"ovs_socket"`
+	// OVSTimeoutSeconds is how long that may take to answer, and the switch to take a change up.
+	OVSTimeoutSeconds int64 `toml:"ovs_timeout_seconds"`
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
@@ -45,6 +49,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		VNCPortFirst: 5900, VNCPortLast: 65_535,
 		QEMUReadySeconds: 30,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
+		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -108,6 +113,10 @@ func (s Settings) check() error {
 		return fmt.Errorf("vnc_port_first and vnc_port_last: %d to %d is no range of ports from 5900 up", s.VNCPortFirst, s.VNCPortLast)
 	case s.QEMUReadySeconds < 1 || s.QEMUReadySeconds > 3600:
 		return fmt.Errorf("qemu_ready_seconds: %d is not between 1 and 3600", s.QEMUReadySeconds)
+	case s.OVSTimeoutSeconds < 1 || s.OVSTimeoutSeconds > 600:
+		return fmt.Errorf("ovs_timeout_seconds: %d is not between 1 and 600", s.OVSTimeoutSeconds)
+	case !filepath.IsAbs(s.OVSSocket):
+		return fmt.Errorf("ovs_socket: %q is not an absolute path", s.OVSSocket)
 	case !filepath.IsAbs(s.Emulator):
 		return fmt.Errorf("emulator: %q is not an absolute path", s.Emulator)
 	}

@@ -33,6 +33,8 @@ type Config struct {
 	VNCFirst, VNCLast uint16
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
+	OVSSocket         string        // of Open vSwitch's database; "" is where the distributions have it
+	OVSWithin         time.Duration // how long that may take to answer, and the switch to take a change up; 0 is 5 s
 	Identity          Identity
 	// SaveFormat and DumpFormat are how saved guests and core dumps are kept; "" is raw. See CheckImageFormat.
 	SaveFormat, DumpFormat string
@@ -74,6 +76,7 @@ type Engine struct {
 	healer   healer
 	now      func() time.Time
 	left     leftovers
+	switches switches
 	orphans  orphans
 	work     sync.WaitGroup // goroutines that belong to the engine
 	ctx      context.Context

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"taproom/internal/host/nft"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/helper"
+	"taproom/internal/network/ovs"
 	"taproom/internal/network/state"
 	"taproom/internal/version"
 )
@@ -27,6 +29,7 @@ type fabric struct {
 	nft    *nft.Conn
 	fw     state.FirewallBackend // requests that arrive together share a transaction
 	helper *helperService
+	ovs    *ovs.Switch
 	// idle orders "the last network went" against "a network comes", for the helper process.
 	idle sync.RWMutex
 }
@@ -37,7 +40,9 @@ func (e *Engine) openFabric(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the firewall: %w", err)
 	}
-	e.fabric = &fabric{nft: conn, fw: firewall.NewGroup(firewall.New(conn, e.cfg.Identity.Table))}
+	e.fabric = &fabric{nft: conn, fw: firewall.NewGroup(firewall.New(conn, e.cfg.Identity.Table)), ovs: &ovs.Switch{
+		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
+	}}
 	uid, err := e.uids.Take()
 	if err != nil {
 		return err
@@ -64,7 +69,7 @@ func (e *Engine) closeFabric() {
 func (e *Engine) env() *state.Env {
 	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup}
 	if e.helper != nil { // a session has neither
-		env.Firewall, env.Services = e.fw, e.helper
+		env.Firewall, env.Services, env.Switch = e.fw, e.helper, e.ovs
 	}
 	return env
 }
@@ -105,6 +110,8 @@ func stageOf(s state.Step) string {
 		return "firewall"
 	case state.SetService:
 		return "dhcp server"
+	case state.SetSwitchPorts:
+		return "switch"
 	}
 	return "links"
 }

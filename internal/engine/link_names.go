@@ -63,13 +63,21 @@ func (e *Engine) linksChanged(changes []host.LinkChange) {
 // and again writes these down. The links it made are in the Env, also after an error.
 func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *job.Trace, again func() error) (*state.Env, error) {
 	env := e.timedEnv(trace)
+	if err := e.freeOnSwitch(ports, again); err != nil {
+		return env, err
+	}
 	left := ports
 	for try := 1; ; try++ {
 		r.Ports = left
 		want := linksOf(r)
+		want.SwitchPorts = nil // they come last, all in one transaction
 		plan, err := planFor(ctx, env, want, state.Scope{Lowers: want.Scope().Lowers})
 		if err == nil {
 			err = plan.Apply(ctx, env)
+		}
+		if err == nil {
+			r.Ports = ports
+			return env, e.joinSwitch(ctx, env, r)
 		}
 		var taken *state.TakenError
 		switch {

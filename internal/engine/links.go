@@ -11,7 +11,7 @@ import (
 // linksOf is what a record's NICs should have on the host when all of its networks are active.
 func linksOf(r record) state.State {
 	s := macvtapState(r)
-	s.Ports = portState(r)
+	s.Ports, s.SwitchPorts = portState(r), switchState(r)
 	return s
 }
 
@@ -24,7 +24,7 @@ func (e *Engine) linksNow(r record) state.State {
 		m.Held = true
 		s.Macvlans[name] = m
 	}
-	s.Ports = e.portsNow(r)
+	s.Ports, s.SwitchPorts = e.portsNow(r), e.switchNow(r)
 	return s
 }
 

@@ -87,11 +87,15 @@ func (m moves) carryOut(ctx context.Context, e *Engine, run *running, h *hardwar
 	}
 	err := link(false)
 	if err == nil {
-		all := e.portsNow(h.rec)
-		want := state.State{Ports: map[string]state.Port{}}
+		all := e.linksNow(h.rec)
+		want := state.State{Ports: map[string]state.Port{}, SwitchPorts: map[string]state.SwitchPort{}}
 		for _, p := range h.rec.Ports {
-			if slices.Contains(m, h.nic(p).Alias.Name) {
-				want.Ports[p.Name] = all[p.Name]
+			if !slices.Contains(m, h.nic(p).Alias.Name) {
+				continue
+			}
+			want.Ports[p.Name] = all.Ports[p.Name]
+			if s, ok := all.SwitchPorts[p.Name]; ok {
+				want.SwitchPorts[p.Name] = s
 			}
 		}
 		_, err = e.converge(ctx, want, want.Scope())

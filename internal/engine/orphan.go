@@ -192,6 +192,9 @@ func (e *Engine) seeOff(o *orphan) error {
 	if _, err := e.converge(ctx, state.State{}, o.links.Scope()); err != nil {
 		return err
 	}
+	if err := e.leaveSwitchAll(ctx, o.uuid.String()); err != nil {
+		return err
+	}
 	if err := e.k.RemoveAll(e.paths.Guest(o.uuid.String())); err != nil {
 		return err
 	}

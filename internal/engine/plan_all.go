@@ -14,7 +14,13 @@ func (e *Engine) Plan(ctx context.Context) (own.PlanResult, error) {
 	if err != nil {
 		return own.PlanResult{}, err
 	}
+	want.SwitchPorts = nil
 	plan, err := planFor(ctx, e.env(), want, e.everything(want))
+	if err == nil {
+		var ports state.Plan
+		ports, err = e.planSwitch(ctx)
+		plan = append(plan, ports...)
+	}
 	if err != nil {
 		return own.PlanResult{}, virterr.New(virterr.OperationFailed, "cannot compare the host with what it should be: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
@@ -51,14 +52,22 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 // connect says where a NIC's port goes; linked is false for one that has none of ours: user is QEMU's own, and an
 // ethernet's tap may be somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
-	to.Network, to.Bridge, to.Direct, to.Free = "", "", nil, nic.Type == "ethernet"
+	to.Network, to.Bridge, to.Direct, to.Switch, to.Free = "", "", nil, nil, nic.Type == "ethernet"
+	if nic.OnSwitch() {
+		to.Switch = switchPortOf(doc, nic)
+	}
 	switch nic.Type {
 	case "network":
 		to.Network = nic.Source.Network
 		to.Bridge, err = p.networkBridge(doc, to.Network)
+		if err == nil && nic.OnSwitch() {
+			err = p.switchNetwork(doc, nic)
+		}
 	case "bridge":
 		to.Bridge = nic.Source.Bridge
-		err = p.hostBridge(doc, nic)
+		if !nic.OnSwitch() {
+			err = p.hostBridge(doc, nic)
+		}
 	case "direct":
 		to.MAC = nic.MAC.Address // a macvtap has its guest's
 		to.Direct, err = p.onLower(doc, nic, *to)
@@ -66,6 +75,9 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 		return !nic.GivenTap(), nil
 	default:
 		return false, nil
+	}
+	if err == nil && nic.OnSwitch() {
+		err = p.switchBridge(doc, nic, to.Bridge)
 	}
 	return true, err
 }
@@ -90,6 +102,8 @@ func (p placement) hostBridge(doc *spec.Domain, nic spec.Interface) error {
 	name := nic.Source.Bridge
 	l, err := p.e.k.LinkByName(name)
 	switch {
+	case (errors.Is(err, host.ErrNoLink) || err == nil && l.Kind != "bridge") && p.e.onSwitch(name):
+		return virterr.New(virterr.ConfigUnsupported, "domain '%s': NIC %s: %s is a bridge of Open vSwitch; add <virtualport type='openvswitch'/> to the interface", doc.Name, nic.MAC.Address, name)
 	case errors.Is(err, host.ErrNoLink):
 		return virterr.New(virterr.SystemError, "domain '%s': NIC %s: there is no bridge %s; create it (ip link add %s type bridge), or name another one", doc.Name, nic.MAC.Address, name, name)
 	case err != nil:
@@ -116,7 +130,11 @@ func portState(r record) map[string]state.Port {
 		if p.Direct != nil {
 			continue
 		}
-		ports[p.Name] = state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true, Queues: p.Queues, Anywhere: p.Free, Isolated: p.Isolated, Coalesce: p.Coalesce}
+		one := state.Port{Owner: r.UUID.String(), MAC: p.MAC, Master: p.Bridge, MTU: p.MTU, NoIPv6: true, Up: true, Queues: p.Queues, Anywhere: p.Free, Isolated: p.Isolated, Coalesce: p.Coalesce}
+		if p.Switch != nil {
+			one.Master = ""
+		}
+		ports[p.Name] = one
 	}
 	return ports
 }
@@ -131,7 +149,7 @@ func (e *Engine) portsNow(r record) map[string]state.Port {
 			continue
 		}
 		s.Held = true
-		if p.Network != "" {
+		if p.Network != "" && p.Switch == nil {
 			s.Master = ""
 			if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
 				s.Master = n.view().live.Bridge.Name
@@ -158,6 +176,9 @@ func (e *Engine) networksOf(r record) map[string]*spec.Network {
 // two sees the other. A guest that ends meanwhile needs nothing.
 func (e *Engine) replug(ctx context.Context, d *domain, run *running) {
 	want := e.linksNow(*run.rec())
+	if !slices.ContainsFunc(run.rec().Ports, func(p port) bool { return p.Switch != nil && p.Network != "" }) {
+		want.SwitchPorts = nil // they do not change with a network, and the switch may not answer
+	}
 	_, err := e.converge(context.WithoutCancel(ctx), want, want.Scope())
 	if err != nil && d.view().run == run {
 		e.problem.add(e.log, "domain '"+d.label+"' is cut off from its network: "+err.Error())
@@ -195,6 +216,8 @@ func (e *Engine) releaseNames(r record) {
 
 func (e *Engine) releasePorts(ports []port) {
 	for _, p := range ports {
-		e.releaseName(p.Name)
+		if p.Switch == nil || !e.switches.holds(p.Name) {
+			e.releaseName(p.Name)
+		}
 	}
 }

@@ -93,6 +93,8 @@ type port struct {
 	Coalesce uint32 `json:"coalesce,omitempty"` // frames
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
+	// Switch is what it is on a bridge of Open vSwitch; nil on a Linux bridge.
+	Switch *switchPort `json:"switch,omitempty"`
 }
 
 // activeNetwork is what is written down of a network that should be up.

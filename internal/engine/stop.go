@@ -155,6 +155,9 @@ func (e *Engine) removePorts(ctx context.Context, rec record) error {
 	if len(rec.Ports) == 0 {
 		return nil
 	}
+	if err := e.leaveSwitch(ctx, rec); err != nil {
+		return err
+	}
 	links := linksOf(rec)
 	if _, err := e.converge(ctx, state.State{}, state.State{Ports: links.Ports, Macvlans: links.Macvlans}.Scope()); err != nil {
 		return err

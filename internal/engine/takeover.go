@@ -35,7 +35,11 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		return err
 	}
 	want = want.Merge(e.orphans.links())
+	want.SwitchPorts = nil // whether Open vSwitch answers is no matter of the others
 	if err := e.convergeAll(ctx, want); err != nil {
+		return err
+	}
+	if err := e.takeOverSwitch(ctx); err != nil {
 		return err
 	}
 	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.helperIfIdle(ctx))

@@ -73,14 +73,19 @@ func (s *Switch) transact(ctx context.Context, c *ovsdb.Conn, waits time.Duratio
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Within+waits, errSlow)
 	defer cancel()
 	r, err := c.Transact(ctx, ops...)
+	return r, s.explain(ctx, waits, err)
+}
+
+// explain says of a conversation that failed whether the database refused something or cannot be reached.
+func (s *Switch) explain(ctx context.Context, waits time.Duration, err error) error {
 	var refused *ovsdb.Error
 	switch {
 	case err == nil, errors.As(err, &refused):
-		return r, err
+		return err
 	case errors.Is(err, errSlow):
-		return nil, fmt.Errorf("%w: its database at %s has not answered within %v; ovsdb-server hangs or is stopped: restart it (systemctl restart openvswitch-switch)", ErrUnreachable, s.Socket, s.Within+waits)
+		return fmt.Errorf("%w: its database at %s has not answered within %v; ovsdb-server hangs or is stopped: restart it (systemctl restart openvswitch-switch)", ErrUnreachable, s.Socket, s.Within+waits)
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }

@@ -224,3 +224,29 @@ func numbers(n []int) string {
 	}
 	return s
 }
+
+// SwitchOf is what of it belongs to an owner, beside what has a name that the owner's ports in want should have.
+func (o Observed) SwitchOf(owner string, want State) Observed {
+	part := Observed{Index: o.Index, Foreign: o.Foreign, AllSwitchPorts: o.AllSwitchPorts, switchRows: o.switchRows, switchBridges: o.switchBridges}
+	part.SwitchPorts = map[string]SwitchPort{}
+	for name, p := range o.SwitchPorts {
+		if p.Owner == owner || want.SwitchPorts[name].Owner == owner {
+			part.SwitchPorts[name] = p
+		}
+	}
+	return part
+}
+
+// HasSwitchBridge reports whether a bridge of Open vSwitch that was asked for exists.
+func (o Observed) HasSwitchBridge(name string) bool { return o.switchBridges[name] }
+
+// SwitchOf is the ports of Open vSwitch of an owner.
+func (s State) SwitchOf(owner string) State {
+	part := State{SwitchPorts: map[string]SwitchPort{}}
+	for name, p := range s.SwitchPorts {
+		if p.Owner == owner {
+			part.SwitchPorts[name] = p
+		}
+	}
+	return part
+}
