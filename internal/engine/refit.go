@@ -103,6 +103,9 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
 	if err == nil {
+		err = r.tags.carryOut(ctx, e, next)
+	}
+	if err == nil {
 		err = r.carryOut(ctx)
 	}
 	switch {
@@ -117,7 +120,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			for _, s := range append(plug.Settings(r.to.Startup, r.from.Startup), plug.Threads(r.to.Config, r.from.Config)...) {
 				_ = e.step(back, run, s, nil)
 			}
-			if merr := r.moves.carryOut(back, e, run, now); merr != nil {
+			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now)); merr != nil {
 				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
@@ -138,6 +141,7 @@ type refitting struct {
 	steps     []plug.Step
 	force     bool // the guest is not asked
 	moves     moves
+	tags      tags
 	opening   starting // opens files as for a start
 }
 
@@ -155,6 +159,7 @@ func (r *refitting) plan() error {
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}
+	r.tags = e.retagged(r.now, r.next)
 	if r.opening.vsock, err = e.placeVsock(r.now, r.next); err != nil {
 		return err
 	}

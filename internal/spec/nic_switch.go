@@ -1,6 +1,9 @@
 package spec
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // VirtualPort says that a NIC's other end is a port of a switch that is controlled: one of Open vSwitch.
 type VirtualPort struct {
@@ -39,6 +42,16 @@ func (n *Interface) OnSwitch() bool {
 func (t *VLANTag) Number() int {
 	n, _ := strconv.Atoi(t.ID)
 	return n
+}
+
+// Same reports whether two say the same of a port.
+func (v *NICVLAN) Same(o *NICVLAN) bool {
+	if v == nil || o == nil {
+		return v == o
+	}
+	return v.Trunks() == o.Trunks() && slices.EqualFunc(v.Tags, o.Tags, func(a, b VLANTag) bool {
+		return a.Number() == b.Number() && a.NativeMode == b.NativeMode
+	})
 }
 
 // Trunks reports whether the port is a trunk: the document says so, or there are several tags.

@@ -6,8 +6,8 @@ import (
 	"taproom/internal/spec"
 )
 
-// changeInterface changes of a running guest's NIC what the guest need not be asked for: the state of the link, and the
-// network or bridge at its other end. Of a definition it changes all there is of a NIC.
+// changeInterface changes of a running guest's NIC what the guest need not be asked for: the state of the link, the network
+// or bridge at its other end, and the VLANs of a port of Open vSwitch. Of a definition it changes all there is of a NIC.
 func changeInterface(n, by *spec.Interface, running bool) error {
 	if by.MAC == nil { // it was found by its name or its place
 		by.MAC = n.MAC
@@ -25,6 +25,9 @@ func changeInterface(n, by *spec.Interface, running bool) error {
 	}
 	if by.Source != nil && bridged(n) {
 		n.Type, n.Source = by.Type, by.Source
+	}
+	if n.OnSwitch() {
+		n.VLAN = by.VLAN
 	}
 	return nil
 }
@@ -53,7 +56,6 @@ func sameNIC(n, by *spec.Interface) error {
 		{"device guest PCI address", spec.Interface{Address: n.Address}, spec.Interface{Address: by.Address}},
 		{"device boot index setting", spec.Interface{Boot: n.Boot}, spec.Interface{Boot: by.Boot}},
 		{"device virtual port", spec.Interface{VirtualPort: n.VirtualPort}, spec.Interface{VirtualPort: by.VirtualPort}},
-		{"device VLAN", spec.Interface{VLAN: n.VLAN}, spec.Interface{VLAN: by.VLAN}},
 	} {
 		if !says(part.have, part.by) {
 			return fixedNIC("cannot modify network " + part.what)
@@ -67,8 +69,14 @@ func sameNIC(n, by *spec.Interface) error {
 			return refused("cannot modify network device %s not changed while a guest runs yet", what)
 		}
 	}
+	switch {
+	case n.OnSwitch() != by.OnSwitch():
+		return fixedNIC("cannot modify network device virtual port")
+	case !n.OnSwitch() && !says(spec.Interface{VLAN: n.VLAN}, spec.Interface{VLAN: by.VLAN}):
+		return fixedNIC("cannot modify network device VLAN")
+	}
 	rest := *by // what has no name above
-	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link = "", "", nil, nil, nil, nil
+	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link, rest.VLAN = "", "", nil, nil, nil, nil, nil
 	if bridged(n) {
 		rest.Source = nil
 	}
@@ -84,9 +92,7 @@ func fixedNIC(format string, args ...any) error {
 }
 
 // bridged reports whether the host's end of a NIC is a tap on a bridge, of a network or of somebody else.
-func bridged(n *spec.Interface) bool {
-	return (n.Type == "network" || n.Type == "bridge") && n.VirtualPort == nil && n.VLAN == nil
-}
+func bridged(n *spec.Interface) bool { return n.Type == "network" || n.Type == "bridge" }
 
 // target is the name on the host that the new description insists on. That of a tap which was named for the run is no
 // part of the document.

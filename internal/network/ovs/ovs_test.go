@@ -325,6 +325,26 @@ func TestANameThatIsTakenMeanwhileIsSomebodyElses(t *testing.T) {
 	b.settle(state.State{})
 }
 
+func TestALinkOfSomebodyElseIsNotPlugged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "br0")
+	want := ports("guest-1", "br0", 0, 2)
+	p, err := b.plan(want, want.Scope())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ns.Run("ip", "link", "add", "name", "vnet1", "type", "bridge")
+	defer b.ns.Run("ip", "link", "delete", "dev", "vnet1")
+	var taken *state.TakenError
+	if err := p.Apply(t.Context(), b.env); !errors.As(err, &taken) {
+		t.Errorf("a name that was taken: %v", err)
+	}
+	if got := b.sw.Ports("br0"); len(got) != 0 {
+		t.Errorf("ports %v", got)
+	}
+	b.settle(state.State{})
+}
+
 func TestASwitchThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "br0")

@@ -35,8 +35,15 @@ func (s SetSwitchPorts) String() string {
 	return c.String()
 }
 
-// Apply implements Step.
-func (s SetSwitchPorts) Apply(ctx context.Context, r *Run) error { return r.Switch.Set(ctx, s.Ports) }
+// Apply implements Step. When a tap's name turned out to be somebody else's, nothing is plugged: it would be their link.
+func (s SetSwitchPorts) Apply(ctx context.Context, r *Run) error {
+	for _, p := range s.Ports {
+		if r.lost[p.Name] != nil {
+			return nil
+		}
+	}
+	return r.Switch.Set(ctx, s.Ports)
+}
 
 // RemoveSwitchPorts removes ports of Open vSwitch, in one transaction.
 type RemoveSwitchPorts struct {

@@ -87,7 +87,7 @@ func (s *Switch) spawn(name string, args ...string) *exec.Cmd {
 func (s *Switch) StartServer() {
 	s.t.Helper()
 	s.server = s.spawn("ovsdb-server", s.path("conf.db"), "--remote=punix:"+s.Socket)
-	s.await("the database answers", func() bool {
+	s.Await("the database answers", func() bool {
 		_, err := s.host.Try("ovsdb-client", "list-dbs", "unix:"+s.Socket)
 		return err == nil
 	})
@@ -100,8 +100,8 @@ func (s *Switch) StartDaemon() {
 	s.run("ovs-vsctl", "--db=unix:"+s.Socket, "--timeout=60", "add-br", "ovstest", "--", "set", "Bridge", "ovstest", "datapath_type=netdev", "--", "del-br", "ovstest")
 }
 
-// await looks until something is so.
-func (s *Switch) await(what string, so func() bool) {
+// Await looks until something is so.
+func (s *Switch) Await(what string, so func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(patience); !so(); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(limit) {
@@ -127,6 +127,22 @@ func (s *Switch) Bridge(name string) {
 func (s *Switch) Ports(bridge string) []string {
 	s.t.Helper()
 	return strings.Fields(s.Ctl("list-ports", bridge))
+}
+
+// Port is what VLANs a port carries, as its columns that are set.
+func (s *Switch) Port(name string) string {
+	s.t.Helper()
+	out, err := s.host.Try("ovs-vsctl", "--db=unix:"+s.Socket, "--timeout=60", "--if-exists", "get", "Port", name, "tag", "trunks", "vlan_mode")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var set []string
+	for i, value := range strings.Split(strings.TrimSpace(out), "\n") {
+		if value != "" && value != "[]" {
+			set = append(set, []string{"tag", "trunks", "vlan_mode"}[i]+"="+value)
+		}
+	}
+	return strings.Join(set, " ")
 }
 
 // Transactions counts the transactions in the database's log whose comment holds a word.
