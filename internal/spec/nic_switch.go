@@ -94,6 +94,8 @@ func (n *Interface) checkSwitch() error {
 		return unsupported(at+"virtualport", "it is for type='bridge', with a bridge of Open vSwitch")
 	case p != nil && p.Type == "":
 		return invalid(at+"virtualport/@type", "it is missing; use openvswitch")
+	case p != nil && n.Port != nil && n.Port.Isolated == "yes":
+		return unsupported(at+"port/@isolated", "it is for ports of Linux bridges; those who control Open vSwitch keep its ports apart")
 	case n.VLAN != nil && p == nil && (n.Type == "bridge" || n.Type == "network"):
 		return unsupported(at+"vlan", "a Linux bridge sets no tags here; plug the NIC into a bridge of Open vSwitch, with <virtualport type='openvswitch'/>")
 	case n.VLAN != nil && p == nil:

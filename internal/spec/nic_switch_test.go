@@ -20,6 +20,7 @@ func TestVirtualPortsAndVLANs(t *testing.T) {
 		{bridge, port + "<vlan trunk='yes'><tag id='42'/><tag id='4095' nativeMode='untagged'/></vlan>", ""},
 		{bridge, port + "<vlan trunk='yes'><tag id='42'/></vlan>", ""},
 		{bridge, port + "<vlan trunk='no'><tag id='42'/></vlan>", ""},
+		{bridge, port + "<port isolated='yes'/>", "it is for ports of Linux bridges"},
 		{bridge, source + "<virtualport/>", "virtualport/@type: it is missing; use openvswitch"},
 		{bridge, source + "<virtualport type='802.1Qbg'/>", `"802.1Qbg" is not implemented; use openvswitch`},
 		{bridge, source + "<virtualport type='802.1Qbh'/>", `"802.1Qbh" is not implemented; use openvswitch`},
