@@ -115,10 +115,13 @@ func TestAFloodOfStrangersCostsTheSameHoweverFullANetworkIs(t *testing.T) {
 	for i := range packets {
 		packets[i] = stranger(t, uint64(i), solicit)
 	}
-	cost := map[string]time.Duration{}
-	for name, s := range crowds(t) {
-		before := s.Remembered()
-		for range 5 { // the best of them: others share the machine
+	servers := crowds(t)
+	cost := map[string]time.Duration{} // the best of the rounds: others share the machine
+	cheap := func(name string) bool { return cost[name] <= 10*cost["empty"] }
+	for range 50 {
+		dear := false
+		for name, s := range servers {
+			before := s.Remembered()
 			start := time.Now()
 			for _, p := range packets {
 				if _, changes, err := s.Handle(p, 1000); err != nil || changes != nil {
@@ -128,13 +131,19 @@ func TestAFloodOfStrangersCostsTheSameHoweverFullANetworkIs(t *testing.T) {
 			if d := time.Since(start); cost[name] == 0 || d < cost[name] {
 				cost[name] = d
 			}
+			if s.Remembered() != before {
+				t.Fatalf("%s: %d leases became %d", name, before, s.Remembered())
+			}
 		}
-		if s.Remembered() != before {
-			t.Errorf("%s: %d leases became %d", name, before, s.Remembered())
+		for name := range cost {
+			dear = dear || !cheap(name)
+		}
+		if !dear {
+			return
 		}
 	}
 	for name, d := range cost {
-		if d > 10*cost["empty"] {
+		if !cheap(name) {
 			t.Errorf("%s: %d messages took %v, and %v in an empty network", name, messages, d, cost["empty"])
 		}
 	}
