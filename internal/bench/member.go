@@ -23,6 +23,7 @@ type Options struct {
 	NICs     int    // of one guest, where that is the question
 	Kind     string // of those NICs: one of NICKinds
 	Machine  string // of that guest
+	Counts   []int  // of links made at once, where that is the question
 	Guests   int    // at once, where that is the question
 	Progress func(done, total int)
 }
@@ -51,6 +52,7 @@ func Members() []Member {
 	return []Member{
 		{Name: "start", About: "start of a paused guest with one NIC", Run: runStart},
 		{Name: "many", About: "a guest with very many NICs, and many guests at once", Run: runMany},
+		{Name: "names", About: "links of guests made and removed, beside two algorithms of the past", Run: runNames},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}

@@ -55,6 +55,8 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--guests %d: from 1 to %d can be measured", o.Guests, bench.MostGuests)}
 		case !slices.Contains(bench.NICKinds(), o.Kind):
 			return &usageError{fmt.Errorf("--kind %q: a NIC is one of %s", o.Kind, strings.Join(bench.NICKinds(), ", "))}
+		case len(o.Counts) == 0 || slices.Min(o.Counts) < 1 || slices.Max(o.Counts) > bench.MostLinks:
+			return &usageError{fmt.Errorf("--links %v: from 1 to %d each can be measured", o.Counts, bench.MostLinks)}
 		}
 		if !sandbox.Inside() {
 			return enter(c.Context())
@@ -77,6 +79,7 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntVar(&o.Domains, "domains", 500, "how many domains are defined, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.Networks, "networks", 1000, "how many networks are served, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.NICs, "nics", 82, "how many NICs the guest has, where that is the question; figures are named by it")
+	c.Flags().IntSliceVar(&o.Counts, "links", bench.NameCounts(), "how many links are made at once, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")

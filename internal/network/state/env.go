@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"taproom/internal/host"
@@ -26,23 +29,23 @@ type Env struct {
 }
 
 // CloseTaps closes the descriptors of taps nobody took. The taps disappear with them.
-func (e *Env) CloseTaps() error {
-	var err error
-	for name, t := range e.Taps {
-		err = errors.Join(err, t.Close())
-		delete(e.Taps, name)
-	}
-	return err
-}
+func (e *Env) CloseTaps() error { return e.dropTaps(slices.Collect(maps.Keys(e.Taps))...) }
 
 // dropTap closes the descriptors of a tap whose link is gone, if nobody took them.
-func (e *Env) dropTap(name string) error {
-	t, ok := e.Taps[name]
-	if !ok {
-		return nil
+func (e *Env) dropTap(name string) error { return e.dropTaps(name) }
+
+// dropTaps does that for several, side by side: for the last descriptor of a macvtap the kernel waits for a grace period.
+func (e *Env) dropTaps(names ...string) error {
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		if t, ok := e.Taps[name]; ok {
+			delete(e.Taps, name)
+			wg.Go(func() { errs[i] = t.Close() })
+		}
 	}
-	delete(e.Taps, name)
-	return t.Close()
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // FirewallBackend is the firewall: constant rules, and sets whose members say what they apply to.

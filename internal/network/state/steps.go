@@ -80,10 +80,11 @@ func (s DeletePorts) Apply(_ context.Context, r *Run) error {
 		}
 	}
 	err := r.Kernel.DeleteLinks(leaving(r.Group), indexes)
-	for _, p := range s.Ports {
-		err = errors.Join(err, r.dropTap(p.Link.Name))
+	names := make([]string, len(s.Ports))
+	for i, p := range s.Ports {
+		names[i] = p.Link.Name
 	}
-	return err
+	return errors.Join(err, r.dropTaps(names...))
 }
 
 // SetSysctl writes a setting. Old is what it was when it was observed; whoever carries the plan out writes that down
