@@ -86,6 +86,7 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench many
 	bin/taproom bench api
 	bin/taproom bench addresses
+	bin/taproom bench names
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed
 	tools/peers.sh build/peers
