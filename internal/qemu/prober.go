@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,11 +92,9 @@ func (p *Prober) ask(ctx context.Context, binary string) (*Capabilities, error) 
 	defer cancel()
 	caps := &Capabilities{Sandbox: true, CPUs: map[string][]CPU{}}
 	err := p.askUnder(ctx, binary, "tcg", caps)
-	if errors.Is(err, ErrDied) { // perhaps of -sandbox: then it lives without
+	if diedOfSandbox(err) {
 		caps.Sandbox = false
-		if p.askUnder(ctx, binary, "tcg", caps) == nil {
-			err = nil
-		}
+		err = p.askUnder(ctx, binary, "tcg", caps)
 	}
 	if err == nil && p.KVM {
 		err = p.askUnder(ctx, binary, "kvm", caps)
@@ -107,8 +106,19 @@ func (p *Prober) ask(ctx context.Context, binary string) (*Capabilities, error) 
 	return caps, nil
 }
 
+// diedOfSandbox reports whether QEMU was built without seccomp: it says so, with the name of the option. One that died of
+// something else says nothing of the kind, and guests of it have their sandbox.
+func diedOfSandbox(err error) bool {
+	var died *StartError
+	return errors.As(err, &died) && errors.Is(died.Reason, ErrDied) && strings.Contains(died.Stderr, "-sandbox")
+}
+
 // askUnder runs the binary with one accelerator and fills in what it says.
 func (p *Prober) askUnder(ctx context.Context, binary, accel string, caps *Capabilities) (err error) {
+	// The kernel ends who is tied to its parent with the thread that forked it, and threads that change themselves for good
+	// end before the process does. Nobody else shall have this one meanwhile.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	base := filepath.Join(p.RunDir, fmt.Sprintf("probe-%d-%d", os.Getpid(), p.serial.Add(1)))
 	c := &Config{Binary: binary, Machine: Option{Head: "none"}, Accel: Option{Head: accel}, NoSandbox: !caps.Sandbox}
 	if p.Env != nil {

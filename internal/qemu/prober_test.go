@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
 )
@@ -30,7 +32,8 @@ func counted(t *testing.T, cache string) (*Prober, func() int) {
 		}
 	}})
 	p := &Prober{
-		Kernel: k, Launcher: launcher(t), Confinement: Confinement{UID: testUID, GID: testUID}, CacheDir: cache, RunDir: t.TempDir(),
+		Timeout: 2 * time.Minute, // for a machine that is busy
+		Kernel:  k, Launcher: launcher(t), Confinement: Confinement{UID: testUID, GID: testUID}, CacheDir: cache, RunDir: t.TempDir(),
 		Env: func(binary string) (env, firmware []string) {
 			for _, e := range emulators(t) {
 				if e.binary == binary {
@@ -105,9 +108,10 @@ func TestProbeRunsABinaryOnceUntilItChanges(t *testing.T) {
 	binary := filepath.Join(dir, "qemu-system-x86_64")
 	script := func(comment string) {
 		text := "#!/bin/sh\n# " + comment + "\nexec " + genuine + ` "$@"` + "\n"
-		if err := errors.Join(os.WriteFile(binary, []byte(text), 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil {
+		if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil {
 			t.Fatal(err)
 		}
+		writeProgram(t, binary, 0o755, text)
 	}
 	script("first")
 	p, starts := counted(t, cache)
@@ -158,13 +162,71 @@ func TestProbeRunsABinaryOnceUntilItChanges(t *testing.T) {
 	}
 }
 
+// What QEMU says is the distribution's 7.2 and 10.0 (vl.c), where it was built without seccomp.
+func TestGuestsHaveNoSandboxOnlyWhereQEMUHasNone(t *testing.T) {
+	t.Parallel()
+	genuine := emulators(t)[0].binary
+	for says, without := range map[string]bool{
+		"-sandbox support is not enabled in this QEMU binary": true,
+		"no memory": false,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			binary := filepath.Join(filepath.Dir(ownedFile(t, "x")), "qemu")
+			writeProgram(t, binary, 0o755, "#!/bin/sh\ncase \" $* \" in *' -sandbox '*) echo '"+says+"' >&2; exit 1;; esac\nexec "+genuine+` "$@"`+"\n")
+			p, _ := counted(t, "")
+			c, err := p.Probe(t.Context(), binary)
+			switch {
+			case without && (err != nil || c.Sandbox):
+				t.Errorf("got %+v, %v, want that it has none", c, err)
+			case !without && !errors.Is(err, ErrDied):
+				t.Errorf("got %v, want %v", err, ErrDied)
+			}
+		})
+	}
+}
+
+// The kernel ends a process that is tied to its parent with the thread that forked it.
+func TestAProbeOutlivesThreadsThatEnd(t *testing.T) {
+	t.Parallel()
+	binary := emulators(t)[0].binary
+	stop := make(chan struct{})
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			var threads sync.WaitGroup
+			for range 8 {
+				threads.Go(func() { // as who enters a namespace for good
+					runtime.LockOSThread()
+					if unix.Gettid() == os.Getpid() {
+						runtime.UnlockOSThread()
+					}
+					time.Sleep(time.Millisecond)
+				})
+			}
+			threads.Wait()
+		}
+	})
+	defer ending.Wait()
+	defer close(stop)
+	for range 5 {
+		p, _ := counted(t, "")
+		if _, err := p.Probe(t.Context(), binary); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestProbeOfABadBinaryIsTyped(t *testing.T) {
 	t.Parallel()
 	write := func(t *testing.T, mode fs.FileMode, text string) string {
 		path := filepath.Join(filepath.Dir(ownedFile(t, "x")), "qemu")
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		writeProgram(t, path, mode, text)
 		return path
 	}
 	cases := []struct {

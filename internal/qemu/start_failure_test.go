@@ -21,9 +21,7 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 	script := func(t *testing.T, mode fs.FileMode, text string) string {
 		dir := filepath.Dir(ownedFile(t, "x"))
 		path := filepath.Join(dir, "qemu")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), mode); err != nil {
-			t.Fatal(err)
-		}
+		writeProgram(t, path, mode, "#!/bin/sh\n"+text)
 		return path
 	}
 	cases := []struct {
@@ -37,9 +35,7 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 		{"binary not executable", ErrBinary, fs.ErrPermission, "chmod +x", func(t *testing.T, s *StartSpec) { s.Config.Binary = script(t, 0o644, "") }},
 		{"binary of another format", ErrBinary, unix.ENOEXEC, "exec format error", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "")
-			if err := os.WriteFile(s.Config.Binary, []byte("not a program"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			writeProgram(t, s.Config.Binary, 0o755, "not a program")
 		}},
 		{"dies at once", ErrDied, nil, ": exit status 3; it said: cannot go on", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "echo cannot go on >&2; exit 3")
