@@ -313,10 +313,7 @@ func TestQEMUsOwnAgentAnswersTheCallsThatRead(t *testing.T) {
 		t.Fatalf("%v; `make setup-test` installs qemu-guest-agent", err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	whenTrue(t, "the agent's socket", func() bool {
-		_, err := os.Stat(socket)
-		return err == nil
-	})
+	whenTrue(t, "the agent to listen", func() bool { return listens(t, socket) })
 	a := guestOn(t, socket)
 	ctx, id := t.Context(), a.d.uuid
 	info, err := a.e.GuestInfo(ctx, id, server.GuestInfoOS|server.GuestInfoTimezone|server.GuestInfoHostname|server.GuestInfoUsers|server.GuestInfoInterfaces)
@@ -338,6 +335,22 @@ func TestQEMUsOwnAgentAnswersTheCallsThatRead(t *testing.T) {
 	if err := a.e.SetGuestTime(ctx, id, time.Time{}); virterr.CodeOf(err) != virterr.AgentCommandFailed {
 		t.Errorf("what is turned off: %v", err)
 	}
+}
+
+// listens reports whether somebody listens on a socket. One that is there is not yet: it is bound first.
+func listens(t *testing.T, socket string) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const accepts = "00010000" // __SO_ACCEPTCON
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 8 && f[7] == socket && f[3] == accepts {
+			return true
+		}
+	}
+	return false
 }
 
 // whenTrue waits for what nobody tells of.
