@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"taproom/internal/api/remote"
 	"taproom/internal/engine"
@@ -20,8 +21,18 @@ import (
 // daemon tells of its guests and networks.
 func (w *world) state() string {
 	w.t.Helper()
-	return strings.Join(slices.Concat(w.files(), w.links(), w.rules(), w.cgroups(), w.objects()), "\n")
+	files := w.files()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit) && slices.ContainsFunc(files, halfWritten); {
+		<-again.C
+		files = w.files()
+	}
+	return strings.Join(slices.Concat(files, w.links(), w.rules(), w.cgroups(), w.objects()), "\n")
 }
+
+// halfWritten says of a file that the daemon is just writing it, or has left it so.
+func halfWritten(file string) bool { return strings.Contains(file, "taproom-tmp") }
 
 // files are those of the root, with their content where it is the daemon's alone. Logs and leases may grow, and the files
 // of guests' names follow when the daemon comes to it.

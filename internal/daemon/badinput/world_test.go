@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -217,8 +218,17 @@ func (w *world) plain(s string) string {
 // unchanged compares everything with what it was, and asks the daemon what it would do.
 func (w *world) unchanged(t *testing.T, before string) {
 	t.Helper()
-	if d := cmp.Diff(strings.Split(before, "\n"), strings.Split(w.state(), "\n")); d != "" {
-		t.Errorf("something changed (-before +after):\n%s\nthe daemon said: %s", d, w.Said())
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for limit := time.Now().Add(30 * time.Second); ; <-again.C { // it may still be writing a file, or clearing away
+		d := cmp.Diff(strings.Split(before, "\n"), strings.Split(w.state(), "\n"))
+		if d == "" {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Errorf("something changed (-before +after):\n%s\nthe daemon said: %s", d, w.Said())
+			break
+		}
 	}
 	p, err := w.c.Plan(t.Context())
 	if err != nil || len(p.Steps) > 0 {

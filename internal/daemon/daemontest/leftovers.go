@@ -16,9 +16,24 @@ import (
 	"taproom/internal/host"
 )
 
-// Leftovers names what a daemon that has removed everything should not have left: links and rules in its namespace,
-// cgroups, processes, and files of guests and networks below its root.
+// settled is how long a daemon may take until nothing is left, on a machine that is busy: it answers before the kernel has
+// done everything, and one that runs writes a file now and then.
+const settled = 30 * time.Second
+
+// Leftovers names what a daemon that has removed everything should not have left, and does not remove soon: links and rules
+// in its namespace, cgroups, processes, and files of guests and networks below its root.
 func (d *Daemon) Leftovers() []string {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for limit := time.Now().Add(settled); ; <-again.C {
+		if left := d.left(); len(left) == 0 || time.Now().After(limit) {
+			return left
+		}
+	}
+}
+
+// left is what is there now.
+func (d *Daemon) left() []string {
 	left := append(d.processes(), d.files()...)
 	if slice, ok := d.Slice(); ok {
 		_ = filepath.WalkDir(slice, func(path string, e os.DirEntry, err error) error {
@@ -103,26 +118,12 @@ func (d *Daemon) files() []string {
 			left = append(left, "file "+filepath.Join(dir, e.Name()))
 		}
 	}
-	return append(left, d.halfWritten()...)
-}
-
-// halfWritten are files that nobody goes on writing: a daemon that runs is writing one now and then.
-func (d *Daemon) halfWritten() (left []string) {
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for range 100 {
-		left = nil
-		_ = filepath.WalkDir(d.Root, func(path string, e os.DirEntry, err error) error {
-			if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {
-				left = append(left, "file "+path)
-			}
-			return nil
-		})
-		if len(left) == 0 {
-			break
+	_ = filepath.WalkDir(d.Root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {
+			left = append(left, "file "+path)
 		}
-		<-again.C
-	}
+		return nil
+	})
 	return left
 }
 
@@ -135,7 +136,7 @@ func (d *Daemon) cleanUp() {
 	k := host.New(host.Options{})
 	defer k.Close()
 	if slice, ok := d.Slice(); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = k.KillCgroup(slice)
 		if err := k.RemoveCgroup(ctx, slice); err != nil {
