@@ -43,7 +43,7 @@ func newBareQEMU(ctx context.Context, d *ownDaemon, name string, makeTap func(k 
 	}
 	nics := make([]guest.NICRuntime, len(doc.Devices.Interfaces))
 	for i := range nics {
-		nics[i].Tap = fmt.Sprintf("bare%d", i)
+		nics[i].Tap = bareName(i)
 	}
 	c, err := guest.Compile(doc, guest.Runtime{Accel: "tcg", Dir: d.daemon.Root, QMP: "qmp", NICs: nics, Now: time.Now()})
 	if err != nil {
@@ -61,9 +61,12 @@ func newBareQEMU(ctx context.Context, d *ownDaemon, name string, makeTap func(k 
 	return q, nil
 }
 
+// bareName is what a link of the bare QEMU is called.
+func bareName(nic int) string { return fmt.Sprintf("bare%d", nic) }
+
 // bareTap makes a tap that is on no bridge.
 func bareTap(k *host.Kernel, nic int) (*os.File, error) {
-	t, err := k.CreateTap(host.TapSpec{Name: fmt.Sprintf("bare%d", nic), VNetHdr: true})
+	t, err := k.CreateTap(host.TapSpec{Name: bareName(nic), VNetHdr: true})
 	if err != nil {
 		return nil, err
 	}

@@ -123,13 +123,16 @@ func (b *manyBench) prepare(ctx context.Context) error {
 	return errors.Join(os.Chmod(b.dir, 0o755), os.WriteFile(b.firmware, poweroffFirmware(), 0o644)) // guests' users read it
 }
 
-// bareLink makes a link for the bare QEMU as the daemon does: up, on a bridge or a lower link, though of its own.
+// bareLink makes a link for the bare QEMU of the kind that the daemon makes, and up as the daemon's are.
 func (b *manyBench) bareLink(k *host.Kernel, nic int) (*os.File, error) {
+	if b.o.Kind == "macvtap" {
+		return bareMacvtap(k, nic)
+	}
 	f, err := bareTap(k, nic)
 	if err != nil {
 		return nil, err
 	}
-	l, err := k.LinkByName(fmt.Sprintf("bare%d", nic))
+	l, err := k.LinkByName(bareName(nic))
 	if err == nil {
 		err = k.SetUp(l.Index, true)
 	}
@@ -137,6 +140,26 @@ func (b *manyBench) bareLink(k *host.Kernel, nic int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// bareMacvtap makes a macvtap beside the guests'. It goes with the namespace of the benchmark.
+func bareMacvtap(k *host.Kernel, nic int) (*os.File, error) {
+	lower, err := k.LinkByName(manyLower)
+	if err != nil {
+		return nil, err
+	}
+	index, err := k.CreateMacvlan(host.MacvlanSpec{Name: bareName(nic), Lower: lower.Index, Tap: true, Mode: host.MacvlanBridge})
+	if err != nil {
+		return nil, err
+	}
+	t, err := k.OpenMacvtap(bareName(nic), index, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.SetUp(index, true); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t.Files[0], nil
 }
 
 // add takes a daemon in, and defines its guests.
