@@ -86,6 +86,7 @@ func Run(ctx context.Context, o Options) error {
 		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,
 		SaveFormat: s.SaveImageFormat, DumpFormat: s.DumpImageFormat,
 		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
+		LeaveLinks:  !s.HealLinks,
 		OVSSocket:   s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})
 	if err != nil {

@@ -66,8 +66,12 @@ func (e *Engine) unwatched(err error) {
 	e.problem.add(e.log, fmt.Sprintf("what others do to the links of guests and networks is not noticed until the daemon is started again: %v%s", err, remedy(err)))
 }
 
-// heal has things looked at, those of one guest or network together, as soon as nobody else is busy with it.
+// heal has things looked at, those of one guest or network together, as soon as nobody else is busy with it; none where
+// that is switched off.
 func (e *Engine) heal(things []heal.Thing) {
+	if e.cfg.LeaveLinks {
+		return
+	}
 	h := &e.healer
 	h.mu.Lock()
 	defer h.mu.Unlock()

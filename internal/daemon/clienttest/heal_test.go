@@ -63,7 +63,7 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	c.bridge("br8")
-	c.tell("heal.story")
+	c.tell("nics/heal.story")
 	k := c.daemon.NS.Kernel()
 	must := func(err error) {
 		t.Helper()
@@ -145,7 +145,7 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	c.comes("QEMU has let go of it", func() bool {
 		return c.taps() == 2
 	})
-	c.tell("healed.story")
+	c.tell("nics/healed.story")
 	if left := c.daemon.Leftovers(); left != nil {
 		t.Errorf("left: %v", left)
 	}

@@ -55,7 +55,7 @@ func TestNICsOfARunningGuestAreChanged(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	c.bridge("br8")
-	c.tell("nics.story")
+	c.tell("nics/nics.story")
 	if on := c.on("vnet0"); on != "virbr-lab" {
 		t.Errorf("the NIC is on %s", on)
 	}

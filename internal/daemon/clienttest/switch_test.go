@@ -50,7 +50,7 @@ func TestNICsOnOpenVSwitch(t *testing.T) {
 	t.Parallel()
 	c, sw := serveSwitch(t)
 	c.bridge("br8")
-	c.tell("switch.story")
+	c.tell("nics/switch.story")
 	for _, x := range []struct{ what, want string }{
 		{"vnet0", `tag=7`},
 		{"vnet1", `tag=123 trunks=[42, 123] vlan_mode=native-untagged`},
