@@ -217,8 +217,8 @@ func applied(exists, same, up bool) string {
 	return "unchanged"
 }
 
-// keepIdentity gives a document that names no UUID or MACs those of the domain of its name, so that applying it again
-// finds nothing to change.
+// keepIdentity gives a document that names no UUID, MACs or interface ids those of the domain of its name, so that applying
+// it again finds nothing to change.
 func (e *Engine) keepIdentity(old *domain, doc *spec.Domain) error {
 	if doc.UUID == nil {
 		u := old.uuid
@@ -233,9 +233,13 @@ func (e *Engine) keepIdentity(old *domain, doc *spec.Domain) error {
 	}
 	for i := range doc.Devices.Interfaces {
 		nic := &doc.Devices.Interfaces[i]
-		if nic.MAC == nil && i < len(was.Devices.Interfaces) {
+		if i >= len(was.Devices.Interfaces) {
+			break
+		}
+		if nic.MAC == nil {
 			nic.MAC = was.Devices.Interfaces[i].MAC
 		}
+		nic.KeepInterfaceID(was.Devices.Interfaces[i])
 	}
 	return nil
 }

@@ -38,6 +38,19 @@ func (n *Interface) OnSwitch() bool {
 	return n.VirtualPort != nil && n.VirtualPort.Type == "openvswitch"
 }
 
+// KeepInterfaceID gives a port of Open vSwitch that has no interface id that of what it was before.
+func (n *Interface) KeepInterfaceID(was Interface) {
+	if !n.OnSwitch() || !was.OnSwitch() || was.VirtualPort.Parameters == nil {
+		return
+	}
+	if n.VirtualPort.Parameters == nil {
+		n.VirtualPort.Parameters = &VirtualPortParameters{}
+	}
+	if p := n.VirtualPort.Parameters; p.InterfaceID == "" {
+		p.InterfaceID = was.VirtualPort.Parameters.InterfaceID
+	}
+}
+
 // Number returns the VLAN's, 0 to 4095. The document was checked.
 func (t *VLANTag) Number() int {
 	n, _ := strconv.Atoi(t.ID)
