@@ -8,6 +8,7 @@ import (
 
 	"taproom/internal/engine/job"
 	"taproom/internal/host"
+	"taproom/internal/network/alloc"
 	"taproom/internal/network/state"
 )
 
@@ -63,7 +64,11 @@ func (e *Engine) linksChanged(changes []host.LinkChange) {
 // and again writes these down. The links it made are in the Env, also after an error.
 func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *job.Trace, again func() error) (*state.Env, error) {
 	env := e.timedEnv(trace)
-	if err := e.freeOnSwitch(ports, again); err != nil {
+	never, err := e.switchNames(ctx, ports)
+	if err == nil {
+		err = e.avoid(ports, never, again)
+	}
+	if err != nil {
 		return env, err
 	}
 	left := ports
@@ -87,7 +92,7 @@ func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *j
 			return env, fmt.Errorf("after %d tries, each with names that were free a moment before: %w", nameTries, err)
 		}
 		if err = e.lookAtLinks(); err == nil {
-			left, err = e.renamePorts(ports, taken.Names)
+			left, err = e.renamePorts(ports, taken.Names, never)
 		}
 		if err == nil {
 			err = again()
@@ -103,15 +108,33 @@ func ownName(ports []port, names []string) bool {
 	return slices.ContainsFunc(ports, func(p port) bool { return p.Own && slices.Contains(names, p.Name) })
 }
 
-// renamePorts gives those ports other names whose names are taken, and returns them.
-func (e *Engine) renamePorts(ports []port, taken []string) ([]port, error) {
+// avoid gives ports other names in place of those that never are to be theirs. A name that a document gives stays: it is
+// refused when the port is made.
+func (e *Engine) avoid(ports []port, never map[string]bool, again func() error) error {
+	var names []string
+	for _, p := range ports {
+		if never[p.Name] && !p.Own {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if _, err := e.renamePorts(ports, names, never); err != nil {
+		return err
+	}
+	return again()
+}
+
+// renamePorts gives those ports other names whose names are taken, none of which is one of never, and returns them.
+func (e *Engine) renamePorts(ports []port, taken []string, never map[string]bool) ([]port, error) {
 	var renamed []port
 	for i := range ports {
 		if !slices.Contains(taken, ports[i].Name) {
 			continue
 		}
 		names := e.namesOf(ports[i])
-		name, err := names.Take()
+		name, err := takeBut(names, never)
 		if err != nil {
 			return nil, err
 		}
@@ -120,4 +143,21 @@ func (e *Engine) renamePorts(ports []port, taken []string) ([]port, error) {
 		renamed = append(renamed, ports[i])
 	}
 	return renamed, nil
+}
+
+// takeBut takes a name that is none of never.
+func takeBut(names *alloc.Names, never map[string]bool) (string, error) {
+	var skipped []string // held until the search ends, so that it ends
+	defer func() {
+		for _, name := range skipped {
+			names.Release(name)
+		}
+	}()
+	for {
+		name, err := names.Take()
+		if err != nil || !never[name] {
+			return name, err
+		}
+		skipped = append(skipped, name)
+	}
 }

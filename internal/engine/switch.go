@@ -127,32 +127,13 @@ func (p placement) switchNetwork(doc *spec.Domain, nic spec.Interface) error {
 	return nil
 }
 
-// freeOnSwitch gives other names to ports whose names Open vSwitch has for others.
-func (e *Engine) freeOnSwitch(ports []port, again func() error) error {
+// switchNames are the names that Open vSwitch has, for links of which some are to be its ports. It has names without a link
+// too: it plugs in whatever comes to be called so.
+func (e *Engine) switchNames(ctx context.Context, ports []port) (map[string]bool, error) {
 	if !slices.ContainsFunc(ports, func(p port) bool { return p.Switch != nil }) {
-		return nil
+		return nil, nil
 	}
-	taken, err := e.ovs.Names(e.ctx)
-	if err != nil {
-		return err
-	}
-	for {
-		var names []string
-		for _, p := range ports {
-			if p.Switch != nil && !p.Own && taken[p.Name] {
-				names = append(names, p.Name)
-			}
-		}
-		if len(names) == 0 {
-			return nil
-		}
-		if _, err := e.renamePorts(ports, names); err != nil {
-			return err
-		}
-		if err := again(); err != nil {
-			return err
-		}
-	}
+	return e.ovs.Names(ctx)
 }
 
 // joinSwitch plugs taps that were just made into Open vSwitch.
