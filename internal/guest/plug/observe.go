@@ -136,8 +136,10 @@ func (o *Observed) Sweep(from, to *qemu.Config) []Step {
 	for _, p := range devices { // one that was refused may have left a descriptor
 		out = append(out, forgetFiles(p.Files())...)
 	}
-	for _, n := range o.nodes { // QEMU lists the newest first: what uses others before these
-		if !strings.HasPrefix(n.Name, "#") && !slices.ContainsFunc(to.Blockdevs, func(p qemu.Props) bool { return node(p) == n.Name }) {
+	for _, n := range o.nodes { // QEMU lists the newest first: what uses others before these. An administrator's stay
+		is := func(p qemu.Props) bool { return node(p) == n.Name }
+		own := guest.OwnNode(n.Name) || slices.ContainsFunc(from.Blockdevs, is)
+		if own && !slices.ContainsFunc(to.Blockdevs, is) {
 			out = append(out, step("blockdev-del", "node-name", n.Name))
 		}
 	}
