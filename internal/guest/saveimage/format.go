@@ -89,13 +89,13 @@ func NewReader(r io.Reader, f Format) (io.ReadCloser, error) {
 	case Bzip2:
 		return &checked{ReadCloser: io.NopCloser(bzip2.NewReader(r)), format: f}, nil
 	case XZ:
-		z, err := xz.NewReader(r)
+		z, err := xz.NewReader(newBoundedXZ(r))
 		if err != nil {
 			return nil, beginError(f, err)
 		}
 		return &checked{ReadCloser: io.NopCloser(z), format: f}, nil
 	case Zstd:
-		z, err := zstd.NewReader(r)
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(2*mostWindow))
 		if err != nil {
 			return nil, beginError(f, err)
 		}
@@ -124,7 +124,7 @@ func (c *checked) Read(b []byte) (int, error) {
 // streamError sorts what a decoder says: the end of the stream, an error of the file below, or damage.
 func streamError(f Format, err error) error {
 	var path interface{ Timeout() bool } // errors of files and descriptors
-	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &path) {
+	if no := (*UnsupportedError)(nil); err == nil || errors.Is(err, io.EOF) || errors.As(err, &path) || errors.As(err, &no) {
 		return err
 	}
 	return damaged("its %s stream: %v", f, err)
