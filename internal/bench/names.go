@@ -49,8 +49,10 @@ func runNames(ctx context.Context, o Options) (r *Report, err error) {
 	for _, kind := range NICKinds() {
 		for _, n := range o.Counts {
 			sides := []*nameSide{
-				{prefix: "", make: own.links}, {prefix: "floor.", make: b.links(b.next)},
-				{prefix: "history.probe.", make: b.links(b.probed)}, {prefix: "history.counter.", make: b.links(b.counted)},
+				{prefix: "", make: own.links},
+				{prefix: "floor.", make: b.links(b.next)},
+				{prefix: "history.probe.", make: b.links(b.probed)},
+				{prefix: "history.counter.", make: b.links(b.counted)},
 			}
 			var contenders []Contender
 			for _, s := range sides {

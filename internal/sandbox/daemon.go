@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +26,7 @@ type Daemon struct {
 }
 
 // startWithin is how long a daemon may take to answer; the first one probes its QEMU.
-const startWithin = 30 * time.Second
+const startWithin = 2 * time.Minute
 
 // Start starts a daemon below a new folder and waits until it serves. Cache, where not "", is a folder that outlives it,
 // so that QEMU is probed only once.
@@ -58,11 +59,26 @@ func (d *Daemon) Run(ctx context.Context, program string, args ...string) error 
 	d.cmd.Stdout, d.cmd.Stderr = d.said, io.MultiWriter(d.said, os.Stderr)
 	d.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+notify)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGTERM}
-	if err := d.cmd.Start(); err != nil {
+	if err := d.start(); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
-	go func() { d.done <- d.cmd.Wait() }() // ends with the process; Stop and the wait below take its word
 	return d.await(ctx, ready)
+}
+
+// start starts the process from a thread that lives as long as it does: it is signalled when the thread that it is a child
+// of ends, and threads that entered another namespace end with what they did there (prctl(2), PR_SET_PDEATHSIG).
+func (d *Daemon) start() error {
+	cmd, done, started := d.cmd, d.done, make(chan error)
+	go func() { // ends with the process; Stop and await take its word
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			done <- cmd.Wait()
+		}
+	}()
+	return <-started
 }
 
 // await waits for READY=1 or the daemon's end.
