@@ -84,6 +84,7 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench start
 	bin/taproom bench many
+	bin/taproom bench readopt --guests 25
 	bin/taproom bench api
 	bin/taproom bench addresses
 	bin/taproom bench names
@@ -103,6 +104,7 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 	CGO_ENABLED=0 go build -C build/ab/src -trimpath -o $(CURDIR)/build/ab/bin/ $(HOST_CMDS:%=./cmd/%)
 	bin/taproom bench start --base build/ab/bin
 	bin/taproom bench many --base build/ab/bin
+	bin/taproom bench readopt --guests 25 --base build/ab/bin
 	bin/taproom bench api --base build/ab/bin
 	bin/taproom bench addresses --base build/ab/bin
 

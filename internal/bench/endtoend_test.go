@@ -175,6 +175,14 @@ func TestTheCommandMeasuresManyNICsWithStableNames(t *testing.T) {
 	}
 }
 
+func TestTheCommandMeasuresRestartsBesideGuestsWithStableNames(t *testing.T) {
+	t.Parallel()
+	r := report(t, programs(t), "readopt", "--guests", "2", "--kind", "macvtap")
+	if d := cmp.Diff([]string{"floor ms", "macvtap.2x8 ms"}, figures(t, r)); d != "" {
+		t.Errorf("figures (-want +got):\n%s", d)
+	}
+}
+
 func TestTheCommandMeasuresAddressesWithStableNames(t *testing.T) {
 	t.Parallel()
 	r := report(t, programs(t), "addresses", "--networks", "10")

@@ -52,6 +52,7 @@ func Members() []Member {
 	return []Member{
 		{Name: "start", About: "start of a paused guest with one NIC", Run: runStart},
 		{Name: "many", About: "a guest with very many NICs, and many guests at once", Run: runMany},
+		{Name: "readopt", About: "restart of the daemon beside many guests", Run: runReadopt},
 		{Name: "names", About: "links of guests made and removed, beside two algorithms of the past", Run: runNames},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
