@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 
 	"taproom/internal/guest/plug"
 	"taproom/internal/host"
@@ -81,9 +83,9 @@ func (e *Engine) withoutMissing(guests []*running, want *state.State) error {
 	return nil
 }
 
-// lostPort is a tap that somebody deleted. A tap lives by its descriptors, and those that QEMU has lead nowhere for ever:
-// the guest is told that its cable is out, and goes on. A guest that is just ending loses its taps as well, so QEMU has to
-// answer first.
+// lostPort is a tap that is not there. One that somebody deleted is lost: a tap lives by its descriptors, and those that QEMU
+// has lead nowhere for ever: the guest is told that its cable is out, and goes on. A guest that is just ending loses its taps
+// as well, so QEMU has to answer first.
 func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name string) error {
 	now := run.hardware()
 	i := slices.IndexFunc(now.rec.Ports, func(p port) bool { return p.Name == name })
@@ -95,10 +97,44 @@ func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name str
 	if _, err := run.status(ctx); err != nil {
 		return nil //nolint:nilerr // it is ending, or does not answer: then that is its problem
 	}
+	if alive, err := e.stillOpen(now, run.proc.PID(), name); err != nil || alive {
+		return err
+	}
 	run.setLost(name, true)
 	nic := now.nic(now.rec.Ports[i])
 	e.log.Error(lostLink(d, name, nic.MAC.Address))
 	return e.step(ctx, run, plug.Cut(nic.Alias.Name), nil)
+}
+
+// stillOpen looks whether QEMU's end of a tap leads somewhere, though no tap of ours has the name: what carries a guest's
+// frames is not taken away from it because somebody called it otherwise. The error says what became of it. A guest that has
+// ended meanwhile has lost nothing.
+func (e *Engine) stillOpen(now *hardware, pid int, name string) (alive bool, err error) {
+	open, err := e.k.OpenTaps(pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at what its QEMU has open: %w", err)
+	}
+	if slices.Contains(open, name) {
+		alias := state.Alias(now.rec.UUID.String())
+		return true, fmt.Errorf("its tap is in another network namespace, or not marked as ours any more; move it back, or mark it again (ip link set dev %s group %d alias %s)", name, e.cfg.Identity.LinkGroup, alias)
+	}
+	known := map[string]bool{}
+	for _, p := range now.rec.Ports {
+		known[p.Name] = true
+	}
+	for _, n := range now.doc.Devices.Interfaces {
+		if n.GivenTap() {
+			known[n.Target.Dev] = true
+		}
+	}
+	other := slices.DeleteFunc(open, func(name string) bool { return known[name] })
+	if len(other) > 0 {
+		return true, fmt.Errorf("its tap was given another name (%s); give it its own back (ip link set dev %s name %s)", strings.Join(other, ", "), other[0], name)
+	}
+	return false, nil
 }
 
 func lostLink(d *domain, name, mac string) string {

@@ -76,11 +76,12 @@ func (e *Engine) quit(ctx context.Context, run *running, meanwhile func()) error
 // stop ends a guest and removes what was made for it. The caller holds the slot.
 func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, detail int32) error {
 	run.settling.Store(true)
-	e.keepMacvtaps(run)
+	kept := keepMacvtaps(run)
 	// It has been told to end, and will: its taps can go at once. It would close one after the other, 20 ms each.
 	if err := e.quit(ctx, run, func() { _ = e.removePorts(ctx, *run.rec()) }); err != nil { // tried again by release
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
+	e.work.Go(kept.Close)
 	run.beside.settle()
 	run.letGo()
 	err := e.clearAway(ctx, d, run.record(run.hardware()))
@@ -99,19 +100,11 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 
 // keepMacvtaps has QEMU end without closing its macvtaps: for the last descriptor of each the kernel waits for a grace period,
 // also when its link is gone, and it would close one after the other. Here they are closed side by side, when it has ended.
-func (e *Engine) keepMacvtaps(run *running) {
+func keepMacvtaps(run *running) host.Kept {
 	if run.proc == nil || len(linksOf(*run.rec()).Macvlans) < 2 {
-		return
+		return nil
 	}
-	kept := run.proc.KeepFiles("/dev/tap")
-	exited := run.proc.Exited()
-	e.work.Go(func() {
-		select {
-		case <-exited:
-		case <-e.ctx.Done():
-		}
-		kept.Close()
-	})
+	return run.proc.KeepFiles("/dev/tap")
 }
 
 // release removes everything that a record names. It may be called again, and for a guest that never came to be: each

@@ -139,6 +139,25 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	must(k.SetMaster(c.link("vnet1").Index, 0))
 	plugged("vnet1", "br8")
 
+	// A tap that somebody marks as his own is there: QEMU keeps its end.
+	wrong := func(how, said string, right func()) {
+		t.Helper()
+		c.restart("kill")
+		c.comes("it is said of a tap "+how, func() bool { return strings.Contains(c.problems(), said) })
+		if n := c.taps(); n != 3 {
+			t.Errorf("%s: QEMU has %d taps, want all 3", how, n)
+		}
+		right()
+		c.comes("nothing is said of a tap "+how, func() bool { return !strings.Contains(c.problems(), said) })
+		c.restart("kill")
+		c.comes("nothing is wrong", func() bool { return c.problems() == "" })
+	}
+	mine := c.link("vnet1")
+	must(k.SetAlias(mine.Index, "web server"))
+	wrong("with another label", "not marked as ours any more; move it back, or mark it again (ip link set dev vnet1 group", func() {
+		must(k.SetAlias(mine.Index, mine.Alias))
+	})
+
 	// A tap that is gone is gone.
 	c.remove("vnet2")
 	c.comes("it is said that the tap is gone", func() bool { return strings.Contains(c.problems(), "NIC vnet2 of domain 'nics'") })
