@@ -49,7 +49,7 @@ func runNames(ctx context.Context, o Options) (r *Report, err error) {
 	for _, kind := range NICKinds() {
 		for _, n := range o.Counts {
 			sides := []*nameSide{
-				{prefix: "", make: own.links},
+				{prefix: "", make: func(kind string, n int) (*madeLinks, error) { return own.links(ctx, kind, n) }},
 				{prefix: "floor.", make: b.links(b.next)},
 				{prefix: "history.probe.", make: b.links(b.probed)},
 				{prefix: "history.counter.", make: b.links(b.counted)},
@@ -133,7 +133,7 @@ type ownLinks struct {
 	calls atomic.Int64
 }
 
-func (o *ownLinks) links(kind string, n int) (*madeLinks, error) {
+func (o *ownLinks) links(ctx context.Context, kind string, n int) (*madeLinks, error) {
 	registry := alloc.NewLinks()
 	names, err := registry.Of(map[string]string{"tap": "vnet%d", "macvtap": "macvtap%d"}[kind])
 	if err != nil {
@@ -159,7 +159,7 @@ func (o *ownLinks) links(kind string, n int) (*madeLinks, error) {
 		}
 	}}
 	m.remove = func() error {
-		ctx := context.Background()
+		ctx := context.WithoutCancel(ctx) // they go also when what they were for was ended
 		seen, err := state.Observe(ctx, env, want.Scope())
 		var p state.Plan
 		if err == nil {
@@ -177,7 +177,7 @@ func (o *ownLinks) links(kind string, n int) (*madeLinks, error) {
 	}
 	p, err := state.Diff(env, state.Observed{}, want)
 	if err == nil {
-		err = p.Apply(context.Background(), env)
+		err = p.Apply(ctx, env)
 	}
 	m.calls = o.calls.Load() - before
 	if err != nil {

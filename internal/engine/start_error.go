@@ -36,14 +36,14 @@ func (e *Engine) startError(d *domain, err error) error {
 	cannot := func(code virterr.Code, err error, remedy string) error {
 		return virterr.New(code, "cannot start domain '%s': %w%s", d.label, err, remedy)
 	}
-	what, ofSwitch := switchError(err)
+	ofSwitch := switchError(err)
 	switch {
 	case errors.As(err, &preempted):
 		return virterr.New(virterr.OperationAborted, "start of domain '%s' was %w", d.label, preempted)
 	case errors.As(err, &known):
 		return err
-	case ofSwitch:
-		return cannot(virterr.OperationFailed, what, "")
+	case ofSwitch != nil:
+		return cannot(virterr.OperationFailed, ofSwitch, "")
 	case errors.Is(err, companion.ErrMissing):
 		return cannot(virterr.ConfigUnsupported, err, "")
 	case errors.As(err, &need):

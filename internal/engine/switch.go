@@ -189,19 +189,20 @@ func (e *Engine) leaveSwitchAll(ctx context.Context, owner string) error {
 }
 
 // switchError says of a change of Open vSwitch that failed what it was about; the command for all ports of a guest is long.
-func switchError(err error) (error, bool) {
+// It is nil for an error of anything else.
+func switchError(err error) error {
 	var missing *state.NoBridgeError
 	var step *state.StepError
 	if errors.As(err, &missing) {
-		return missing, true
+		return missing
 	}
 	if errors.As(err, &step) {
 		if set, ok := step.Step.(state.SetSwitchPorts); ok {
-			return fmt.Errorf("plug %d ports into Open vSwitch: %w", len(set.Ports), step.Err), true
+			return fmt.Errorf("plug %d ports into Open vSwitch: %w", len(set.Ports), step.Err)
 		}
 	}
 	if errors.Is(err, ovs.ErrUnreachable) {
-		return err, true
+		return err
 	}
-	return nil, false
+	return nil
 }

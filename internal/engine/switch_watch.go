@@ -28,7 +28,9 @@ func (s *switches) keep(ports map[string]state.SwitchPort) {
 		s.kept = map[string]bool{}
 	}
 	for name := range ports {
-		s.kept[name] = s.kept[name]
+		if _, ok := s.kept[name]; !ok {
+			s.kept[name] = false
+		}
 	}
 }
 

@@ -206,7 +206,7 @@ func TestAProbeOutlivesThreadsThatEnd(t *testing.T) {
 					if unix.Gettid() == os.Getpid() {
 						runtime.UnlockOSThread()
 					}
-					time.Sleep(time.Millisecond)
+					<-time.After(time.Millisecond) // all of them at once, so that each is a thread of its own
 				})
 			}
 			threads.Wait()

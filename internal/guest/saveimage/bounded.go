@@ -118,7 +118,8 @@ func (b *boundedXZ) chunk() error {
 	if !ok {
 		return b.rest()
 	}
-	kind, n := head[0], int64(0)
+	kind := head[0]
+	var n int64
 	switch {
 	case kind == 0:
 		b.size++

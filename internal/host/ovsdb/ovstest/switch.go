@@ -43,7 +43,7 @@ func Start(t testing.TB, h Host) *Switch {
 	t.Helper()
 	for _, p := range []string{"ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovsdb-tool"} {
 		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("%v: apt-get install openvswitch-switch lifts this", err)
+			t.Skipf("%v: make setup-test installs Open vSwitch", err)
 		}
 	}
 	// A short path: the switch puts a socket for each bridge there.
