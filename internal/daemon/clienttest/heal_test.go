@@ -139,24 +139,7 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	must(k.SetMaster(c.link("vnet1").Index, 0))
 	plugged("vnet1", "br8")
 
-	// A tap that somebody marks as his own is there: QEMU keeps its end.
-	wrong := func(how, said string, right func()) {
-		t.Helper()
-		c.restart("kill")
-		c.comes("it is said of a tap "+how, func() bool { return strings.Contains(c.problems(), said) })
-		if n := c.taps(); n != 3 {
-			t.Errorf("%s: QEMU has %d taps, want all 3", how, n)
-		}
-		right()
-		c.comes("nothing is said of a tap "+how, func() bool { return !strings.Contains(c.problems(), said) })
-		c.restart("kill")
-		c.comes("nothing is wrong", func() bool { return c.problems() == "" })
-	}
-	mine := c.link("vnet1")
-	must(k.SetAlias(mine.Index, "web server"))
-	wrong("with another label", "not marked as ours any more; move it back, or mark it again (ip link set dev vnet1 group", func() {
-		must(k.SetAlias(mine.Index, mine.Alias))
-	})
+	c.marks("vnet1", 3)
 
 	// A tap that is gone is gone.
 	c.remove("vnet2")
@@ -169,4 +152,25 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	c.remove("br8")
+}
+
+// marks has somebody mark a tap as his own: it is there, and QEMU keeps its end of it and of the others.
+func (c *clients) marks(link string, taps int) {
+	c.t.Helper()
+	k, mine := c.daemon.NS.Kernel(), c.link(link)
+	if err := k.SetAlias(mine.Index, "web server"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.restart("kill")
+	said := "not marked as ours any more; move it back, or mark it again (ip link set dev " + link + " group"
+	c.comes("it is said that a tap is not marked", func() bool { return strings.Contains(c.problems(), said) })
+	if n := c.taps(); n != taps {
+		c.t.Errorf("QEMU has %d taps, want all %d", n, taps)
+	}
+	if err := k.SetAlias(mine.Index, mine.Alias); err != nil {
+		c.t.Fatal(err)
+	}
+	c.comes("it is marked again", func() bool { return !strings.Contains(c.problems(), said) })
+	c.restart("kill")
+	c.comes("nothing is wrong", func() bool { return c.problems() == "" })
 }
