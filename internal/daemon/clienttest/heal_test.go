@@ -144,9 +144,9 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	// A tap that is gone is gone.
 	c.remove("vnet2")
 	c.comes("it is said that the tap is gone", func() bool { return strings.Contains(c.problems(), "NIC vnet2 of domain 'nics'") })
-	c.comes("QEMU has let go of it", func() bool {
-		return c.taps() == 2
-	})
+	if os.Getenv(envQEMU) == "" { // QEMU 10 closes a descriptor with the device alone, not with its back end
+		c.comes("QEMU has let go of it", func() bool { return c.taps() == 2 })
+	}
 	c.tell("nics/healed.story")
 	if left := c.daemon.Leftovers(); left != nil {
 		t.Errorf("left: %v", left)

@@ -128,6 +128,7 @@ var varies = []struct {
 }{
 	{regexp.MustCompile(`\bpc-(i440fx|q35)-\d+\.\d+\b`), "pc-$1-<version>"},
 	{regexp.MustCompile(`"singlestep":false,`), ""}, // of QEMUs before 9
+	{regexp.MustCompile(`(?m)^Autostart Once: disable\n`), ""}, // virsh 11 shows that
 	{regexp.MustCompile(`loading state section id \d+`), "loading state section id <n>"},
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
 	{regexp.MustCompile(`(State: +running\n)CPU time: .*\n(CPU Aff)`), "$1$2"}, // shown once there is some
