@@ -127,7 +127,7 @@ var varies = []struct {
 	show string
 }{
 	{regexp.MustCompile(`\bpc-(i440fx|q35)-\d+\.\d+\b`), "pc-$1-<version>"},
-	{regexp.MustCompile(`"singlestep":false,`), ""}, // of QEMUs before 9
+	{regexp.MustCompile(`"singlestep":false,`), ""},            // of QEMUs before 9
 	{regexp.MustCompile(`(?m)^Autostart Once: disable\n`), ""}, // virsh 11 shows that
 	{regexp.MustCompile(`loading state section id \d+`), "loading state section id <n>"},
 	{regexp.MustCompile(`CPU time: +[\d.]+s`), "CPU time:       <seconds>"},
