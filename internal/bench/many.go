@@ -54,7 +54,6 @@ type manyBench struct {
 	firmware string
 	sides    []*manySide
 	floor    *bareQEMU
-	floors   []float64 // of every round
 }
 
 // runMany measures a guest with very many NICs: its start, its end by every way there is and what a neighbour sees of it
@@ -85,7 +84,7 @@ func runMany(ctx context.Context, o Options) (r *Report, err error) {
 		}
 	}
 	name := fmt.Sprintf("%s.%d.", o.Kind, o.NICs)
-	contenders := []Contender{{Name: "floor." + name + "start", Unit: "ms", Run: b.measureFloor}}
+	contenders := []Contender{{Name: "floor." + name + "start", Unit: "ms", Run: b.floor.measure}}
 	for _, s := range b.sides {
 		contenders = append(contenders, Contender{Name: s.prefix + name + "start", Unit: "ms", Run: s.one})
 	}
@@ -102,7 +101,7 @@ func runMany(ctx context.Context, o Options) (r *Report, err error) {
 	}
 	r.Host.QEMU = v.QEMU
 	for _, s := range b.sides {
-		all = append(all, s.derived(b.floors)...)
+		all = append(all, s.derived(b.floor)...)
 	}
 	r.add(all, append(skipped, skip...)...)
 	return r, nil
@@ -167,12 +166,6 @@ func (b *manyBench) add(ctx context.Context, prefix string, d side, end func(con
 	s := &manySide{prefix: prefix, bench: b, side: d, end: end, series: map[string][]float64{}}
 	b.sides = append(b.sides, s)
 	return s.define(ctx)
-}
-
-func (b *manyBench) measureFloor(ctx context.Context) (float64, error) {
-	took, err := b.floor.start(ctx)
-	b.floors = append(b.floors, took)
-	return took, err
 }
 
 // close ends the guests and the daemons.

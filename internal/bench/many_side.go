@@ -266,14 +266,10 @@ func (s *manySide) each(do func(*client.Client, remote.Domain) error) error {
 }
 
 // derived are the rounds that count, which are all but the first: our share of the start, and what else was timed.
-func (s *manySide) derived(floors []float64) []Series {
+func (s *manySide) derived(floor *bareQEMU) []Series {
 	var out []Series
 	if _, ok := s.side.(*ownDaemon); ok {
-		share := make([]float64, len(s.took)-1)
-		for i := range share {
-			share[i] = s.took[i+1] - floors[i+1]
-		}
-		out = append(out, Series{Name: s.prefix + s.guestFigure("own"), Unit: "ms", Samples: share})
+		out = append(out, Series{Name: s.prefix + s.guestFigure("own"), Unit: "ms", Samples: floor.share(s.took)})
 	}
 	for _, name := range s.names {
 		if samples := s.series[name][1:]; len(samples) > 0 {

@@ -37,7 +37,7 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 	if b.floor, err = newBareQEMU(ctx, b.sides[0].own, "bench", bareTap); err != nil {
 		return nil, err
 	}
-	contenders := []Contender{{Name: "floor", Unit: "ms", Run: b.measureFloor}}
+	contenders := []Contender{{Name: "floor", Unit: "ms", Run: b.floor.measure}}
 	for _, s := range b.sides {
 		contenders = append(contenders, Contender{Name: s.prefix + "total", Unit: "ms", Run: s.start})
 	}
@@ -61,7 +61,7 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 	}
 	r.Host.QEMU = v.QEMU
 	for _, s := range b.sides {
-		all = append(all, s.derived(b.floors)...)
+		all = append(all, s.derived(b.floor)...)
 	}
 	r.add(all, append(skipped, skip...)...)
 	return r, nil
@@ -69,9 +69,8 @@ func runStart(ctx context.Context, o Options) (r *Report, err error) {
 
 // startBench is what the benchmark runs.
 type startBench struct {
-	sides  []*startSide
-	floor  *bareQEMU
-	floors []float64 // of every round
+	sides []*startSide
+	floor *bareQEMU
 }
 
 // add starts a daemon of ours and defines the guest.
@@ -83,12 +82,6 @@ func (b *startBench) add(ctx context.Context, build build) error {
 	b.sides = append(b.sides, &startSide{prefix: build.prefix, own: d, stages: map[string][]float64{}})
 	_, err = d.conn.DefineDomain(ctx, benchGuest)
 	return err
-}
-
-func (b *startBench) measureFloor(ctx context.Context) (float64, error) {
-	took, err := b.floor.start(ctx)
-	b.floors = append(b.floors, took)
-	return took, err
 }
 
 // close stops the guests, undefines them and ends the daemons.
@@ -140,12 +133,8 @@ func (s *startSide) trace(ctx context.Context) error {
 
 // derived is what follows from the rounds that count, which are all but the first: our share, which is what a start takes
 // beyond the floor of its round, and the stages that the daemon tells of.
-func (s *startSide) derived(floors []float64) []Series {
-	share := make([]float64, len(s.took)-1)
-	for i := range share {
-		share[i] = s.took[i+1] - floors[i+1]
-	}
-	out := []Series{{Name: s.prefix + "own", Unit: "ms", Samples: share}}
+func (s *startSide) derived(floor *bareQEMU) []Series {
+	out := []Series{{Name: s.prefix + "own", Unit: "ms", Samples: floor.share(s.took)}}
 	for _, name := range s.names {
 		if samples := s.stages[name][1:]; len(samples) > 0 {
 			out = append(out, Series{Name: s.prefix + "stage." + name, Unit: "ms", Samples: samples})

@@ -13,7 +13,7 @@ func TestOurShareIsWhatAStartTakesBeyondTheFloorOfItsRound(t *testing.T) {
 		stages: map[string][]float64{"plan": {9, 1, 2}, "once": {5}},
 	}
 	want := []Series{{"base.own", "ms", []float64{5, 8}}, {"base.stage.plan", "ms", []float64{1, 2}}}
-	if d := cmp.Diff(want, s.derived([]float64{40, 25, 20})); d != "" {
+	if d := cmp.Diff(want, s.derived(&bareQEMU{took: []float64{40, 25, 20}})); d != "" {
 		t.Errorf("derived (-want +got):\n%s", d)
 	}
 }

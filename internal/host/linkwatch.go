@@ -62,13 +62,14 @@ func (w *LinkWatch) Run(ctx context.Context, each func(changes []LinkChange, mis
 	if err != nil {
 		return fmt.Errorf("watch links: %w", err)
 	}
+	overrun := false
 	for buf := make([]byte, 64<<10); ; {
-		var changes []LinkChange
-		var missed bool
+		var d drained
 		var failed error
 		err := raw.Read(func(fd uintptr) (done bool) {
-			changes, missed, failed = drain(int(fd), buf)
-			return len(changes) > 0 || missed || failed != nil
+			d, failed = drain(int(fd), buf)
+			overrun = overrun || d.missed
+			return len(d.changes) > 0 || overrun || failed != nil
 		})
 		if ctx.Err() != nil {
 			return nil
@@ -76,35 +77,52 @@ func (w *LinkWatch) Run(ctx context.Context, each func(changes []LinkChange, mis
 		if err = errors.Join(err, failed); err != nil {
 			return fmt.Errorf("watch links: %w", err)
 		}
-		each(changes, missed)
+		// The kernel drops what happens from an overrun until all that it holds has been read, and says so once
+		// (net/netlink/af_netlink.c, netlink_overrun and netlink_rcv_wake): who looked at the links sooner would
+		// look too soon.
+		missed := overrun && d.empty
+		if missed {
+			overrun = false
+		}
+		if missed || len(d.changes) > 0 {
+			each(d.changes, missed)
+		}
 	}
 }
 
 // mostAtOnce bounds how much is read before it is told: while a whole machine starts, there is always more.
 const mostAtOnce = 1024
 
+// drained is what was read at once.
+type drained struct {
+	changes []LinkChange
+	missed  bool // the kernel had more to tell than it could hold, or told what cannot be read
+	empty   bool // nothing was left to read
+}
+
 // drain reads what has been told by now.
-func drain(fd int, buf []byte) (changes []LinkChange, missed bool, err error) {
-	for len(changes) < mostAtOnce {
+func drain(fd int, buf []byte) (d drained, err error) {
+	for len(d.changes) < mostAtOnce {
 		n, from, err := unix.Recvfrom(fd, buf, 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.EAGAIN):
-			return changes, missed, nil
+			d.empty = true
+			return d, nil
 		case errors.Is(err, unix.ENOBUFS):
-			missed = true
+			d.missed = true
 			continue
 		case err != nil:
-			return changes, missed, err
+			return d, err
 		}
 		if k, ok := from.(*unix.SockaddrNetlink); !ok || k.Pid != 0 {
 			continue // not the kernel
 		}
 		more, ok := parseChanges(buf[:n])
-		changes, missed = append(changes, more...), missed || !ok
+		d.changes, d.missed = append(d.changes, more...), d.missed || !ok
 	}
-	return changes, missed, nil
+	return d, nil
 }
 
 // parseChanges reads a datagram. What cannot be read counts as missed.

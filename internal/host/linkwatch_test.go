@@ -103,7 +103,8 @@ func TestChangesOfLinksAreToldAsTheyHappen(t *testing.T) {
 		"bridge br0 is gone")
 }
 
-// Whoever does not read for too long is told that something was missed, and what comes then.
+// Whoever does not read for too long is told that something was missed, and all that comes then: the kernel drops whatever
+// happens until the last thing that it holds has been read.
 func TestAWatchSaysThatItMissedSomething(t *testing.T) {
 	t.Parallel()
 	ns := hosttest.NewNS(t)

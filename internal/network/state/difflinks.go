@@ -192,6 +192,14 @@ func (d *differ) stay() Plan {
 // changePort changes a tap that exists.
 func (d *differ) changePort(name string, have, want Port) Plan {
 	link := d.target(name)
+	p := relabel(name, link, have, want)
+	p = append(p, changeSettings(d.current(want.Master), link, have, want)...)
+	p = append(p, particulars(link, have, want)...)
+	return whileHeld(p, link, want.Held)
+}
+
+// relabel changes whose a link is, and switches IPv6 off on it.
+func relabel(name string, link target, have, want Port) Plan {
 	var p Plan
 	if have.Owner != want.Owner {
 		p = append(p, SetAlias{Link: link, Alias: Alias(want.Owner)})
@@ -199,9 +207,12 @@ func (d *differ) changePort(name string, have, want Port) Plan {
 	if want.NoIPv6 && !have.NoIPv6 {
 		p = append(p, setNoIPv6(name, true))
 	}
-	p = append(p, changeSettings(d.current(want.Master), link, have, want)...)
-	p = append(p, particulars(link, have, want)...)
-	if want.Held {
+	return p
+}
+
+// whileHeld are steps for a link that, where a guest holds it, may go with the guest at any moment.
+func whileHeld(p Plan, link target, held bool) Plan {
+	if held {
 		for i := range p {
 			p[i] = ofHeld{Step: p[i], link: link}
 		}

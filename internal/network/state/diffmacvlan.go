@@ -92,28 +92,21 @@ func (d *differ) newMacvlan(name string, want Macvlan) (host.MacvlanSpec, host.L
 // changeMacvlan changes one that exists.
 func (d *differ) changeMacvlan(name string, have, want Macvlan) Plan {
 	link := d.target(name)
-	var p Plan
-	if have.Owner != want.Owner {
-		p = append(p, SetAlias{Link: link, Alias: Alias(want.Owner)})
-	}
-	if want.NoIPv6 && !have.NoIPv6 {
-		p = append(p, setNoIPv6(name, true))
-	}
+	p := relabel(name, link, have.asPort(), want.asPort())
 	if have.Mode != want.Mode && have.Mode != host.MacvlanPassthrough && want.Mode != host.MacvlanPassthrough {
 		p = append(p, SetMacvlanMode{Link: link, Tap: have.Tap, Mode: want.Mode})
 	}
 	if !want.Tap {
 		p = append(p, changeAddresses(link, have.Addresses, want.Addresses)...)
 	}
-	settings := changeSettings(target{}, link, Port{MAC: have.MAC, MTU: have.MTU, Up: have.Up}, Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up})
+	p = append(p, changeSettings(target{}, link, have.asPort(), want.asPort())...)
 	if want.AllMulticast && !have.AllMulticast {
-		settings = append(settings, SetLink{Link: link, Settings: host.LinkSettings{AllMulticast: true}})
+		p = append(p, SetLink{Link: link, Settings: host.LinkSettings{AllMulticast: true}})
 	}
-	p = append(p, settings...)
-	if want.Held {
-		for i := range p {
-			p[i] = ofHeld{Step: p[i], link: link}
-		}
-	}
-	return p
+	return whileHeld(p, link, want.Held)
+}
+
+// asPort is what a macvlan has of what a tap on no bridge has.
+func (m Macvlan) asPort() Port {
+	return Port{Owner: m.Owner, MAC: m.MAC, MTU: m.MTU, NoIPv6: m.NoIPv6, Up: m.Up}
 }

@@ -61,16 +61,13 @@ func (o *Observed) macvlanAddresses(e *Env, name string) error {
 	if !ok || m.Tap {
 		return nil
 	}
-	a, err := e.Kernel.Addresses(o.Index[name])
-	switch {
-	case errors.Is(err, host.ErrNoLink): // it went meanwhile
-		delete(o.Macvlans, name)
-		delete(o.Index, name)
-		return nil
-	case errors.Is(err, host.ErrPartial):
-		o.Partial = true
-	case err != nil:
+	a, there, err := o.addressesOf(e, name, o.Index[name])
+	if err != nil {
 		return err
+	}
+	if !there {
+		delete(o.Macvlans, name)
+		return nil
 	}
 	o.hostAddresses(name, a)
 	return nil

@@ -149,20 +149,32 @@ func named(k kind, l host.Link) int {
 }
 
 func (o *Observed) addresses(e *Env, name string, b Bridge, index int) error {
-	a, err := e.Kernel.Addresses(index)
-	switch {
-	case errors.Is(err, host.ErrNoLink): // it went meanwhile
-		delete(o.Bridges, name)
-		delete(o.Index, name)
-		return nil
-	case errors.Is(err, host.ErrPartial):
-		o.Partial = true
-	case err != nil:
+	a, there, err := o.addressesOf(e, name, index)
+	if err != nil {
 		return err
+	}
+	if !there {
+		delete(o.Bridges, name)
+		return nil
 	}
 	b.split(a)
 	o.Bridges[name] = b
 	return nil
+}
+
+// addressesOf reads the addresses of a link; it is not there when it went meanwhile.
+func (o *Observed) addressesOf(e *Env, name string, index int) (a []netip.Prefix, there bool, err error) {
+	a, err = e.Kernel.Addresses(index)
+	switch {
+	case errors.Is(err, host.ErrNoLink):
+		delete(o.Index, name)
+		return nil, false, nil
+	case errors.Is(err, host.ErrPartial):
+		o.Partial = true
+	case err != nil:
+		return nil, false, err
+	}
+	return a, true, nil
 }
 
 // split puts the link-local addresses of IPv6 aside: the kernel makes them too, and not always matter.
