@@ -45,9 +45,7 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 		}
 		doc.UUID = &u
 	}
-	if doc.Forward != nil && doc.Forward.Mode == "" {
-		doc.Forward.Mode = "nat"
-	}
+	doc.Forward.Complete()
 	if doc.Bridge == nil {
 		doc.Bridge = &spec.Bridge{}
 	}

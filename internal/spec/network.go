@@ -28,29 +28,6 @@ type Network struct {
 	Extra
 }
 
-// Forward is how the network reaches the outside: nat (default mode), route, open, bridge…; nil is isolated.
-type Forward struct {
-	Mode string `xml:"mode,attr,omitempty"`
-	Dev  string `xml:"dev,attr,omitempty"`
-	NAT  *NAT   `xml:"nat"`
-	Extra
-}
-
-// NAT narrows what addresses and ports are masqueraded to.
-type NAT struct {
-	IPv6    string       `xml:"ipv6,attr,omitempty"`
-	Address *AddressSpan `xml:"address"`
-	Port    *AddressSpan `xml:"port"`
-	Extra
-}
-
-// AddressSpan is start to end, both included.
-type AddressSpan struct {
-	Start string `xml:"start,attr"`
-	End   string `xml:"end,attr"`
-	Extra
-}
-
 // Bridge is the host bridge of a network. Delay is in seconds.
 type Bridge struct {
 	Name            string `xml:"name,attr,omitempty"`

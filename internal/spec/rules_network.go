@@ -8,10 +8,8 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"@ipv6":                yesNo(),
 		"@trustGuestRxFilters": yesNo(),
 
-		"forward/@mode":           values("nat open bridge", "route private vepa passthrough hostdev"),
+		"forward/@mode":           values("nat route open bridge", "private vepa passthrough hostdev"),
 		"forward/@managed":        refuse("host devices are not passed through yet"),
-		"forward/@dev":            refuse("traffic is not tied to one link yet; leave it out"),
-		"forward/interface":       refuse("traffic is not tied to one link yet; leave it out"),
 		"forward/nat/address":     refuse("the address is always that of the outgoing link; leave it out"),
 		"forward/pf":              refuse("host devices are not passed through yet"),
 		"forward/address":         refuse("host devices are not passed through yet"),

@@ -26,7 +26,7 @@ func (n *Network) Validate() error {
 		return invalid("domain/@name", "%q is no name of a DNS domain", n.Domain.Name)
 	}
 	if n.Forward != nil {
-		if err := n.Forward.check(len(n.IPs)); err != nil {
+		if err := n.Forward.check(n); err != nil {
 			return err
 		}
 	}
@@ -37,23 +37,6 @@ func (n *Network) Validate() error {
 	}
 	_, err := n.DnsmasqSettings()
 	return err
-}
-
-func (f *Forward) check(addresses int) error {
-	if addresses == 0 && (f.Mode == "" || f.Mode == "nat") {
-		return invalid("forward", "there is no <ip>; NAT needs an IPv4 address")
-	}
-	if f.NAT == nil || f.NAT.Port == nil {
-		return nil
-	}
-	first, last, err := f.NAT.Port.Ports()
-	if err != nil {
-		return invalid("forward/nat/port", "%s", err)
-	}
-	if first != 1024 || last != 65535 { // the range libvirt writes when none was asked for
-		return unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
-	}
-	return nil
 }
 
 // checkMTU: a link of less than 1280 bytes has no IPv6 (RFC 8200, 5), and the kernel takes its addresses away.

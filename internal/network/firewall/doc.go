@@ -7,12 +7,16 @@
 //	same     virbr0 . virbr0            guests of the network reach each other
 //	net24    virbr0 . 192.168.122.0     guests reach the outside, and answers come back (a set per prefix length)
 //	nat24    192.168.122.0              and their source address is masqueraded
+//	in24     virbr0 . 192.168.122.0     and the outside reaches the guests
+//
+//	devnet24 virbr0 . 192.168.122.0 . eth0  as net24, by one link alone
+//	devnat24 192.168.122.0 . eth0           as nat24, for what leaves by that link
+//	devin24  virbr0 . 192.168.122.0 . eth0  as in24, by that link
 //
 //	ip6/…    the same for IPv6
-//	ip6/in64 virbr0 . 2001:db8::        and the outside reaches the guests
 //
-// The sets of a prefix length and their rules are added when the first network with it joins; a table appears with its
-// first element and disappears with its last. So a host without IPv6 networks has no IPv6 rules.
+// The sets of a prefix length and their rules are added when the first network with it joins, those with a link apart from
+// those without; a table appears with its first element and disappears with its last. So a host without IPv6 networks has no IPv6 rules.
 //
 // What is guaranteed: an Apply is one transaction, also across both tables, applied as a whole or not at all. Rules that
 // somebody removed or changed are noticed by Observe, which then reports no elements of that table, so that the next plan

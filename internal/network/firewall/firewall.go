@@ -173,8 +173,8 @@ func (f *Firewall) follow(ctx context.Context, x *nft.Transaction, s *sight, t t
 // build appends a table that was not there.
 func (t table) build(x *nft.Transaction, elements []Element) {
 	t.addBase(x)
-	for _, n := range t.lengths(nil, elements) {
-		t.addLength(x, n)
+	for _, g := range t.groups(nil, elements) {
+		t.addGroup(x, g)
 	}
 	t.add(x, elements)
 }
@@ -217,10 +217,10 @@ func (f *Firewall) change(ctx context.Context, x *nft.Transaction, t table, l *n
 			return nil
 		}
 	}
-	had := t.lengths(l, nil)
-	for _, n := range t.lengths(nil, add) {
-		if !slices.Contains(had, n) {
-			t.addLength(x, n)
+	had := t.groups(l, nil)
+	for _, g := range t.groups(nil, add) {
+		if !slices.Contains(had, g) {
+			t.addGroup(x, g)
 		}
 	}
 	t.add(x, add)

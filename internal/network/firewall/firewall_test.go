@@ -28,6 +28,16 @@ func network(bridge, address string, bits int) []element {
 	}
 }
 
+// byDev is what a NAT network adds that has one link as its way out.
+func byDev(bridge, address string, bits int, dev string) []element {
+	return []element{
+		{Set: "bridges", Key: bridge},
+		{Set: fmt.Sprintf("devnat%d", bits), Key: address + " . " + dev},
+		{Set: fmt.Sprintf("devnet%d", bits), Key: bridge + " . " + address + " . " + dev},
+		{Set: "same", Key: bridge + " . " + bridge},
+	}
+}
+
 // routed is what a network with an IPv6 subnet that is reached from everywhere adds.
 func routed(bridge, address string, bits int) []element {
 	return []element{
@@ -154,6 +164,8 @@ func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
 		{nil, b},
 		{nil, append(b, append(six, routed("virbr9", "2001:db8::7", 128)...)...)},
 		{nil, append(b, element{Set: "ip6/nat56", Key: "2001:db8:0:ff00::"})},
+		{byDev("virbr0", "192.168.122.0", 24, "eth0"), nil},
+		{nil, byDev("virbr0", "192.168.122.0", 24, "eth0")},
 	} {
 		apply(t, f, step.add, step.del)
 		script := strings.Join(f.Render(step.add, step.del), "\n")
@@ -174,6 +186,7 @@ func TestRandomChangesAlwaysEndInWhatWasAsked(t *testing.T) {
 		for i := range 6 {
 			n := network(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0", 16*i), 12+4*(i%3))
 			if i%2 == 0 {
+				n = append(n, byDev(fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0", 240+i), 16, "eth0")[1:3]...)
 				n = append(n, routed(fmt.Sprintf("virbr%d", i), fmt.Sprintf("fd00:%d::", i+1), 48+16*(i%3))...)
 			}
 			all = append(all, n)
@@ -265,7 +278,10 @@ func TestElementsThatCouldNeverMatchAreRefused(t *testing.T) {
 		{Set: "bridges", Key: "far too long a name"},
 		{Set: "bridges", Key: `a"b`},
 		{Set: "same", Key: "virbr0"},
-		{Set: "in24", Key: "virbr0 . 10.0.0.0"},
+		{Set: "in24", Key: "virbr0 . 10.0.0.1"},
+		{Set: "devnet24", Key: "virbr0 . 10.0.0.0"},
+		{Set: "devnat24", Key: "10.0.0.1 . eth0"},
+		{Set: "devbridges", Key: "virbr0"},
 		{Set: "ip6/net129", Key: "virbr0 . fd00::"},
 		{Set: "ip6/net64", Key: "virbr0 . fd00::1"},
 		{Set: "ip6/net64", Key: "virbr0 . fd00:0::"},

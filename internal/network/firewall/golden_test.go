@@ -22,8 +22,13 @@ const oneNetwork = `table ip taproom {
 		elements = { 192.168.122.0 }
 	}
 
+	set in24 {
+		type ifname . ipv4_addr
+	}
+
 	chain guests_in {
 		ct state established,related oifname . ip daddr & 255.255.255.0 @net24 accept
+		oifname . ip daddr & 255.255.255.0 @in24 jump guests_reach
 	}
 
 	chain guests_out {
@@ -36,6 +41,11 @@ const oneNetwork = `table ip taproom {
 		meta l4proto tcp masquerade to :1024-65535
 		meta l4proto udp masquerade to :1024-65535
 		masquerade
+	}
+
+	chain guests_reach {
+		iifname != @bridges accept comment "from outside"
+		jump guests_out comment "from guests that may go out"
 	}
 
 	chain forward {

@@ -1,14 +1,13 @@
 package firewall
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"taproom/internal/host/nft"
 )
 
-// Names of sets and chains. guestsIn, guestsOut and postrouting hold the rules of each prefix length.
+// Names of sets and chains. guestsIn, guestsOut and postrouting hold the rules of each group.
 const (
 	bridges = "bridges"
 	same    = "same"
@@ -71,12 +70,10 @@ func (t table) base(name, kind string, priority int32) nft.Chain {
 
 // chains in the order of their creation: what is jumped to comes first.
 func (t table) chains() []nft.Chain {
-	out := []nft.Chain{t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsNAT)}
-	if t.v6() {
-		out = append(out, t.chain(guestsReach))
+	return []nft.Chain{
+		t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsNAT), t.chain(guestsReach),
+		t.base(forward, "filter", 0), t.base(input, "filter", 0), t.base(output, "filter", 0), t.base(postrouting, "nat", 100),
 	}
-	return append(out, t.base(forward, "filter", 0), t.base(input, "filter", 0), t.base(output, "filter", 0),
-		t.base(postrouting, "nat", 100))
 }
 
 func (t table) rule(chain, comment string, exprs ...nft.Expr) nft.Rule {
@@ -97,12 +94,10 @@ func (t table) constant() []nft.Rule {
 		t.rule(forward, "", nft.Jump(guestsOut)),
 		t.rule(forward, "nothing else from guests", in(bridges, iif), nft.Reject{}),
 	}
-	if t.v6() {
-		elsewhere := in(bridges, iif)
-		elsewhere.Not = true
-		out = append(out, t.rule(guestsReach, "from outside", elsewhere, nft.Accept()),
-			t.rule(guestsReach, "from guests that may go out", nft.Jump(guestsOut)))
-	}
+	elsewhere := in(bridges, iif)
+	elsewhere.Not = true
+	out = append(out, t.rule(guestsReach, "from outside", elsewhere, nft.Accept()),
+		t.rule(guestsReach, "from guests that may go out", nft.Jump(guestsOut)))
 	return slices.Concat(out, t.masquerading(), t.services())
 }
 
@@ -151,42 +146,7 @@ func (t table) services() []nft.Rule {
 	return out
 }
 
-func netSet(bits int) string { return fmt.Sprintf("net%d", bits) }
-func natSet(bits int) string { return fmt.Sprintf("nat%d", bits) }
-func inSet(bits int) string  { return fmt.Sprintf("in%d", bits) }
-
-// lengthSets returns the sets of one prefix length.
-func (t table) lengthSets(bits int) []string {
-	if t.v6() {
-		return []string{netSet(bits), natSet(bits), inSet(bits)}
-	}
-	return []string{netSet(bits), natSet(bits)}
-}
-
-// lengthRules returns the rules of one prefix length.
-func (t table) lengthRules(bits int) []nft.Rule {
-	iif, oif := nft.Term{Field: nft.IIfName}, nft.Term{Field: nft.OIfName}
-	saddr, daddr := nft.Term{Field: nft.IPSaddr, Bits: bits}, nft.Term{Field: nft.IPDaddr, Bits: bits}
-	if t.v6() {
-		saddr.Field, daddr.Field = nft.IP6Saddr, nft.IP6Daddr
-	}
-	if bits == t.longest() { // nft lists a mask of all bits as none
-		saddr.Bits, daddr.Bits = 0, 0
-	}
-	elsewhere := in(natSet(bits), daddr)
-	elsewhere.Not = true // what stays in the network, also bridged under br_netfilter, keeps its source
-	out := []nft.Rule{
-		t.rule(guestsIn, "", nft.Established|nft.Related, in(netSet(bits), oif, daddr), nft.Accept()),
-		t.rule(guestsOut, "", in(netSet(bits), iif, saddr), nft.Accept()),
-		t.rule(postrouting, "", in(natSet(bits), saddr), elsewhere, nft.Jump(guestsNAT)),
-	}
-	if t.v6() {
-		out = append(out, t.rule(guestsIn, "", in(inSet(bits), oif, daddr), nft.Jump(guestsReach)))
-	}
-	return out
-}
-
-// addBase appends the table without any prefix length.
+// addBase appends the table without any group.
 func (t table) addBase(x *nft.Transaction) {
 	x.Create(t.object())
 	x.Add(t.set(bridges))
@@ -199,36 +159,42 @@ func (t table) addBase(x *nft.Transaction) {
 	}
 }
 
-// addLength appends the sets and rules of one prefix length.
-func (t table) addLength(x *nft.Transaction, bits int) {
-	for _, name := range t.lengthSets(bits) {
+// addGroup appends the sets and rules of one group.
+func (t table) addGroup(x *nft.Transaction, g group) {
+	for _, name := range g.sets() {
 		x.Add(t.set(name))
 	}
-	for _, r := range t.lengthRules(bits) {
+	for _, r := range t.groupRules(g) {
 		x.Add(r)
 	}
 }
 
-// lengths returns the prefix lengths that the table has, or the elements need, in order.
-func (t table) lengths(l *nft.Listing, elements []Element) []int {
-	have := map[int]bool{}
+// groups returns those that the table has, or the elements need, in order.
+func (t table) groups(l *nft.Listing, elements []Element) []group {
+	have := map[group]bool{}
 	if l != nil {
 		for _, s := range l.Sets {
-			have[t.prefixLength(s.Name)] = true
+			g, _ := t.groupOf(s.Name)
+			have[g] = true
 		}
 	}
 	for _, e := range elements {
-		have[t.prefixLength(e.Set)] = true
+		g, _ := t.groupOf(e.Set)
+		have[g] = true
 	}
-	delete(have, 0)
-	return slices.Sorted(maps.Keys(have))
+	delete(have, group{})
+	return slices.SortedFunc(maps.Keys(have), group.compare)
 }
 
-// intact reports whether the table is as it would be made for its prefix lengths. The rules of different lengths may be
-// in any order among themselves: networks came in any order.
+// intact reports whether the table is as it would be made for its groups. The rules of different groups may be in any order
+// among themselves: networks came in any order.
 func (t table) intact(l *nft.Listing) bool {
-	lens := t.lengths(l, nil)
-	if len(l.Sets) != 2+len(t.lengthSets(1))*len(lens) || len(l.Chains) != len(t.chains()) {
+	groups := t.groups(l, nil)
+	sets := 2
+	for _, g := range groups {
+		sets += len(g.sets())
+	}
+	if len(l.Sets) != sets || len(l.Chains) != len(t.chains()) {
 		return false
 	}
 	for _, s := range l.Sets {
@@ -245,8 +211,8 @@ func (t table) intact(l *nft.Listing) bool {
 		}
 	}
 	want := t.constant()
-	for _, n := range lens {
-		want = append(want, t.lengthRules(n)...)
+	for _, g := range groups {
+		want = append(want, t.groupRules(g)...)
 	}
 	if len(want) != len(l.Rules) {
 		return false

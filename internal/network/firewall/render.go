@@ -26,10 +26,10 @@ func (t table) render(add, del []Element) []string {
 		x := &nft.Transaction{}
 		t.addBase(x)
 		out = append(out, t.unless("table", t.name, x))
-		for _, n := range t.lengths(nil, add) {
+		for _, g := range t.groups(nil, add) {
 			x := &nft.Transaction{}
-			t.addLength(x, n)
-			out = append(out, t.unless("set", t.name+" "+netSet(n), x))
+			t.addGroup(x, g)
+			out = append(out, t.unless("set", t.name+" "+g.sets()[0], x))
 		}
 		x = &nft.Transaction{}
 		t.add(x, add)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -213,6 +214,36 @@ func TestTrafficOfTwoNetworks(t *testing.T) {
 	// Without any element the host forwards as it did before, with the guest's own address.
 	apply(t, w.f, nil, append(a, b...))
 	w.reaches("after both have left", w.a, awayAddr, guestA, false)
+}
+
+// A routed network is reached from outside; one with a link of its own as its way out uses no other.
+func TestTrafficOfARoutedNetworkAndOfOneWithALinkOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, s := range []struct {
+		ns      *hosttest.NS
+		address string
+	}{{w.a, guestA}, {w.b, guestB}, {w.away, awayAddr}} {
+		w.serve(s.ns, s.address)
+	}
+	w.away.Run("ip", "route", "add", "10.0.0.0/8", "via", hostAway)
+	a := []element{{Set: "bridges", Key: "virbr0"}, {Set: "same", Key: "virbr0 . virbr0"}, {Set: "net24", Key: "virbr0 . 10.1.0.0"}, {Set: "in24", Key: "virbr0 . 10.1.0.0"}}
+	b := byDev("virbr1", "10.2.0.0", 24, "up0")
+	apply(t, w.f, append(a, b...), nil)
+	w.reaches("routed guest to outside", w.a, awayAddr, guestA, false)
+	w.reaches("outside to routed guest", w.away, guestA, awayAddr, false)
+	w.reaches("guest to outside by its link", w.b, awayAddr, hostAway, true)
+	w.refused("outside to guest behind NAT", w.away, guestB)
+	w.refused("guest behind one link to the routed guest, which is not there", w.b, guestA)
+	other := byDev("virbr1", "10.2.0.0", 24, "up1")
+	apply(t, w.f, other, b[1:3])
+	w.refused("guest whose link is another one", w.b, awayAddr)
+
+	routedBy := []element{{Set: "devnet24", Key: "virbr0 . 10.1.0.0 . up0"}, {Set: "devin24", Key: "virbr0 . 10.1.0.0 . up0"}}
+	apply(t, w.f, routedBy, a[2:])
+	w.reaches("routed guest to outside by its link", w.a, awayAddr, guestA, false)
+	w.reaches("outside to routed guest by its link", w.away, guestA, awayAddr, false)
+	apply(t, w.f, nil, slices.Concat(a, b, other, routedBy))
 }
 
 const (

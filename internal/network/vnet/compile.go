@@ -18,6 +18,7 @@ const ipForward = "net/ipv4/ip_forward"
 
 const (
 	modeNAT      = "nat"
+	modeRoute    = "route"
 	modeOpen     = "open"
 	modeBridge   = "bridge"
 	modeIsolated = ""
@@ -85,10 +86,8 @@ func forwardMode(n *spec.Network) (string, error) {
 		mode = modeNAT
 	}
 	switch {
-	case mode != modeNAT && mode != modeOpen && mode != modeBridge:
-		return "", unsupported("forward/@mode", "%s is not implemented yet; use nat, open, bridge or no <forward>", mode)
-	case mode != modeBridge && f.Dev != "":
-		return "", unsupported("forward/@dev", "traffic is not tied to one device yet; leave it out")
+	case mode != modeNAT && mode != modeRoute && mode != modeOpen && mode != modeBridge:
+		return "", unsupported("forward/@mode", "%s is not implemented yet; use nat, route, open, bridge or no <forward>", mode)
 	case f.NAT != nil && f.NAT.Address != nil:
 		return "", unsupported("forward/nat/address", "the address is always that of the outgoing link; leave it out")
 	}
@@ -180,23 +179,29 @@ func withIPv6(n *spec.Network, b *state.Bridge) error {
 const ip6 = "ip6/"
 
 // elements are what lets a subnet through the firewall; package firewall says what each means. As with libvirt, NAT is of
-// IPv4: an IPv6 subnet is routed, and reached from outside, unless the document wants it masqueraded too.
+// IPv4: an IPv6 subnet is routed, and reached from outside, unless the document wants it masqueraded too. With a link of the
+// document's as the way out, each names that link too.
 func elements(n *spec.Network, mode string, subnet netip.Prefix) []state.Element {
-	if mode != modeNAT {
+	if mode != modeNAT && mode != modeRoute {
 		return nil
 	}
-	network, bits := subnet.Masked().Addr().String(), strconv.Itoa(subnet.Bits())
-	onBridge := n.Bridge.Name + " . " + network
-	masqueraded := state.Element{Set: "nat" + bits, Key: network}
-	if subnet.Addr().Is4() {
-		return []state.Element{{Set: "net" + bits, Key: onBridge}, masqueraded}
+	family, by, dev := "", "", ""
+	if subnet.Addr().Is6() {
+		family = ip6
 	}
-	out := []state.Element{{Set: ip6 + "net" + bits, Key: onBridge}}
-	if n.Forward.NAT != nil && n.Forward.NAT.IPv6 == "yes" {
-		masqueraded.Set = ip6 + masqueraded.Set
-		return append(out, masqueraded)
+	if links := n.Forward.Uplinks(); len(links) > 0 {
+		by, dev = "dev", " . "+links[0]
 	}
-	return append(out, state.Element{Set: ip6 + "in" + bits, Key: onBridge})
+	network := subnet.Masked().Addr().String()
+	element := func(set, key string) state.Element {
+		return state.Element{Set: family + by + set + strconv.Itoa(subnet.Bits()), Key: key + dev}
+	}
+	out := []state.Element{element("net", n.Bridge.Name+" . "+network)}
+	hidden := mode == modeNAT && (subnet.Addr().Is4() || n.Forward.NAT != nil && n.Forward.NAT.IPv6 == "yes")
+	if hidden {
+		return append(out, element("nat", network))
+	}
+	return append(out, element("in", n.Bridge.Name+" . "+network))
 }
 
 func invalid(element, format string, a ...any) error {

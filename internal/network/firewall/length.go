@@ -1,0 +1,103 @@
+package firewall
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"taproom/internal/host/nft"
+)
+
+// What the sets of a prefix length begin with; their names end with the length.
+const (
+	netSets = "net"
+	natSets = "nat"
+	inSets  = "in"
+	// byDev marks the sets of networks that have one link as their way out.
+	byDev = "dev"
+)
+
+// group is sets and rules that come together, with the first element that needs them. The zero group is none.
+type group struct {
+	bits  int  // the prefix length of the networks
+	byDev bool // of those that have one link as their way out
+}
+
+func (g group) compare(o group) int {
+	return cmp.Or(cmp.Compare(g.bits, o.bits), cmp.Compare(g.prefix(), o.prefix()))
+}
+
+// prefix is what the names of its sets begin with.
+func (g group) prefix() string {
+	if g.byDev {
+		return byDev
+	}
+	return ""
+}
+
+func (g group) set(kind string) string { return g.prefix() + kind + strconv.Itoa(g.bits) }
+
+// sets are the names of its sets.
+func (g group) sets() []string { return []string{g.set(netSets), g.set(natSets), g.set(inSets)} }
+
+var setForm = regexp.MustCompile(`^(dev)?(net|nat|in)([1-9][0-9]{0,2})$`)
+
+// groupOf returns the group that a set is of, and which of it.
+func (t table) groupOf(set string) (g group, kind string) {
+	m := setForm.FindStringSubmatch(set)
+	if m == nil {
+		return group{}, ""
+	}
+	n, err := strconv.Atoi(m[3])
+	if err != nil || n > t.longest() {
+		return group{}, ""
+	}
+	return group{bits: n, byDev: m[1] != ""}, m[2]
+}
+
+// groupType is the type of a set of a group.
+func (t table) groupType(g group, kind string) string {
+	address := "ipv4_addr"
+	if t.v6() {
+		address = "ipv6_addr"
+	}
+	var parts []string
+	if kind != natSets {
+		parts = append(parts, "ifname")
+	}
+	parts = append(parts, address)
+	if g.byDev {
+		parts = append(parts, "ifname")
+	}
+	return strings.Join(parts, " . ")
+}
+
+// groupRules returns the rules of one group.
+func (t table) groupRules(g group) []nft.Rule {
+	iif, oif := []nft.Term{{Field: nft.IIfName}}, []nft.Term{{Field: nft.OIfName}}
+	saddr, daddr := nft.Term{Field: nft.IPSaddr, Bits: g.bits}, nft.Term{Field: nft.IPDaddr, Bits: g.bits}
+	if t.v6() {
+		saddr.Field, daddr.Field = nft.IP6Saddr, nft.IP6Daddr
+	}
+	if g.bits == t.longest() { // nft lists a mask of all bits as none
+		saddr.Bits, daddr.Bits = 0, 0
+	}
+	out, back := append(iif, saddr), append(oif, daddr)
+	natted := []nft.Term{saddr}
+	var elsewhere []nft.Expr
+	if g.byDev {
+		out, back, natted = append(out, oif[0]), append(back, iif[0]), append(natted, oif[0])
+	} else {
+		stays := in(g.set(natSets), daddr)
+		stays.Not = true // what stays in the network, also bridged under br_netfilter, keeps its source
+		elsewhere = append(elsewhere, stays)
+	}
+	nat := append([]nft.Expr{in(g.set(natSets), natted...)}, elsewhere...)
+	return []nft.Rule{
+		t.rule(guestsIn, "", nft.Established|nft.Related, in(g.set(netSets), back...), nft.Accept()),
+		t.rule(guestsOut, "", in(g.set(netSets), out...), nft.Accept()),
+		t.rule(postrouting, "", append(nat, nft.Jump(guestsNAT))...),
+		t.rule(guestsIn, "", in(g.set(inSets), back...), nft.Jump(guestsReach)),
+	}
+}

@@ -1,0 +1,146 @@
+package spec
+
+// Forward is how the network reaches the outside: nat (default mode), route, open, bridge, private, vepa, passthrough; nil is
+// isolated.
+type Forward struct {
+	Mode    string `xml:"mode,attr,omitempty"`
+	Dev     string `xml:"dev,attr,omitempty"` // the first of Interfaces, as it was written before there were several
+	Managed string `xml:"managed,attr,omitempty"`
+	NAT     *NAT   `xml:"nat"`
+	// Interfaces are links of the host: for nat and route the one way out, for the others what guests are put on, by turns.
+	Interfaces []ForwardInterface `xml:"interface"`
+	PFs        []ForwardInterface `xml:"pf"`
+	Extra
+}
+
+// ForwardInterface is a link of the host.
+type ForwardInterface struct {
+	Dev         string `xml:"dev,attr,omitempty"`
+	Connections string `xml:"connections,attr,omitempty"` // live documents only
+	Extra
+}
+
+// NAT narrows what addresses and ports are masqueraded to.
+type NAT struct {
+	IPv6    string       `xml:"ipv6,attr,omitempty"`
+	Address *AddressSpan `xml:"address"`
+	Port    *AddressSpan `xml:"port"`
+	Extra
+}
+
+// AddressSpan is start to end, both included.
+type AddressSpan struct {
+	Start string `xml:"start,attr"`
+	End   string `xml:"end,attr"`
+	Extra
+}
+
+// Routed reports whether the host forwards packets between the network's bridge and the outside, or to nowhere: it has a
+// bridge of ours. The others use what is there already.
+func (n *Network) Routed() bool {
+	if n.Forward == nil {
+		return true
+	}
+	switch n.Forward.Mode {
+	case "", "nat", "route", "open":
+		return true
+	}
+	return false
+}
+
+// Uplinks are the links that a document names for its way out, each once.
+func (f *Forward) Uplinks() []string {
+	if f == nil {
+		return nil
+	}
+	var out []string
+	if f.Dev != "" {
+		out = append(out, f.Dev)
+	}
+	for i := range f.Interfaces {
+		if dev := f.Interfaces[i].Dev; i > 0 || f.Dev == "" || dev != f.Dev {
+			out = append(out, dev)
+		}
+	}
+	return out
+}
+
+// Complete fills in what libvirt does: the mode, and the first link in both places where it can be written.
+func (f *Forward) Complete() {
+	if f == nil {
+		return
+	}
+	if f.Mode == "" {
+		f.Mode = "nat"
+	}
+	switch {
+	case f.Dev != "" && len(f.Interfaces) == 0:
+		f.Interfaces = []ForwardInterface{{Dev: f.Dev}}
+	case f.Dev == "" && len(f.Interfaces) > 0:
+		f.Dev = f.Interfaces[0].Dev
+	}
+}
+
+func (f *Forward) check(n *Network) error {
+	mode := f.Mode
+	if mode == "" {
+		mode = "nat"
+	}
+	if len(n.IPs) == 0 && (mode == "nat" || mode == "route") {
+		return invalid("forward", "there is no <ip>; mode %s needs an address", mode)
+	}
+	if err := f.checkLinks(mode); err != nil {
+		return err
+	}
+	if f.NAT == nil {
+		return nil
+	}
+	if mode != "nat" {
+		return invalid("forward/nat", "it is for mode nat, not %s", mode)
+	}
+	if f.NAT.Port == nil {
+		return nil
+	}
+	first, last, err := f.NAT.Port.Ports()
+	if err != nil {
+		return invalid("forward/nat/port", "%s", err)
+	}
+	if first != 1024 || last != 65535 { // the range libvirt writes when none was asked for
+		return unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
+	}
+	return nil
+}
+
+// checkLinks checks the links that a document names for its way out.
+func (f *Forward) checkLinks(mode string) error {
+	if f.Dev != "" && len(f.Interfaces) > 0 && f.Interfaces[0].Dev != f.Dev {
+		return invalid("forward/interface/@dev", "the first, %q, must be that of <forward dev='%s'>", f.Interfaces[0].Dev, f.Dev)
+	}
+	links, seen := f.Uplinks(), map[string]bool{}
+	for _, dev := range links {
+		switch {
+		case dev == "":
+			return invalid("forward/interface/@dev", "it is missing")
+		case !linkName(dev):
+			return invalid("forward/interface/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", dev)
+		case seen[dev]:
+			return invalid("forward/interface/@dev", "%s is named twice", dev)
+		}
+		seen[dev] = true
+	}
+	switch mode {
+	case "nat", "route":
+		if len(links) > 1 {
+			return invalid("forward/interface", "mode %s has one way out at most, not %d", mode, len(links))
+		}
+	case "open":
+		if len(links) > 0 {
+			return invalid("forward", "mode open has no rules, so its traffic is not tied to a link; leave %s out", links[0])
+		}
+	default:
+		if len(links) > 0 {
+			return unsupported("forward/interface", "links of the host are not shared out among guests yet; name a <bridge>")
+		}
+	}
+	return nil
+}
