@@ -3,10 +3,6 @@ package host
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,110 +15,39 @@ type LinkChange struct {
 	Gone bool
 	// Lost says that the link has lost an address; of Link only Index is known then.
 	Lost bool
+	// Forwards says that whether the host forwards packets was set, for all its links at once; nothing of Link is known
+	// then. The same is told whatever it was set to, and of IPv4 as of IPv6.
+	Forwards bool
 }
 
 // LinkWatch tells what changes about links, from when it was made.
 type LinkWatch struct {
-	file *os.File
+	*Multicast
 }
-
-// linkBacklog is how much may be told before it is read, in bytes. What is told of a link takes some 2 KiB of it.
-const linkBacklog = 8 << 20
 
 // WatchLinks begins to watch all links of the network namespace. Run, which ends the watch, must be called.
 func (k *Kernel) WatchLinks() (*LinkWatch, error) {
-	k.Step("link watch")
-	var fd int
-	var err error
-	k.InNetNS(func() {
-		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
-	})
+	m, err := k.Listen("link", unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
+		unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
 	if err != nil {
-		return nil, fmt.Errorf("watch links: %w", err)
+		return nil, err
 	}
-	// Without the right to more than the system's limit there is what the limit allows.
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, linkBacklog) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, linkBacklog)
-	}
-	groups := &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR}
-	if err := unix.Bind(fd, groups); err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("watch links: %w", err)
-	}
-	return &LinkWatch{file: os.NewFile(uintptr(fd), "rtnetlink events")}, nil
+	return &LinkWatch{m}, nil
 }
 
 // Run calls each with what changed, in order, until ctx is done; what was told while each ran comes together. With missed
 // more changed than could be told, and only looking at every link says what.
 func (w *LinkWatch) Run(ctx context.Context, each func(changes []LinkChange, missed bool)) error {
-	defer w.file.Close()
-	stop := context.AfterFunc(ctx, func() { _ = w.file.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	raw, err := w.file.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("watch links: %w", err)
+	var changes []LinkChange
+	take := func(b []byte) (int, bool) {
+		more, ok := parseChanges(b)
+		changes = append(changes, more...)
+		return len(more), ok
 	}
-	overrun := false
-	for buf := make([]byte, 64<<10); ; {
-		var d drained
-		var failed error
-		err := raw.Read(func(fd uintptr) (done bool) {
-			d, failed = drain(int(fd), buf)
-			overrun = overrun || d.missed
-			return len(d.changes) > 0 || overrun || failed != nil
-		})
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err = errors.Join(err, failed); err != nil {
-			return fmt.Errorf("watch links: %w", err)
-		}
-		// The kernel drops what happens from an overrun until all that it holds has been read, and says so once
-		// (net/netlink/af_netlink.c, netlink_overrun and netlink_rcv_wake): who looked at the links sooner would
-		// look too soon.
-		missed := overrun && d.empty
-		if missed {
-			overrun = false
-		}
-		if missed || len(d.changes) > 0 {
-			each(d.changes, missed)
-		}
-	}
-}
-
-// mostAtOnce bounds how much is read before it is told: while a whole machine starts, there is always more.
-const mostAtOnce = 1024
-
-// drained is what was read at once.
-type drained struct {
-	changes []LinkChange
-	missed  bool // the kernel had more to tell than it could hold, or told what cannot be read
-	empty   bool // nothing was left to read
-}
-
-// drain reads what has been told by now.
-func drain(fd int, buf []byte) (d drained, err error) {
-	for len(d.changes) < mostAtOnce {
-		n, from, err := unix.Recvfrom(fd, buf, 0)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.EAGAIN):
-			d.empty = true
-			return d, nil
-		case errors.Is(err, unix.ENOBUFS):
-			d.missed = true
-			continue
-		case err != nil:
-			return d, err
-		}
-		if k, ok := from.(*unix.SockaddrNetlink); !ok || k.Pid != 0 {
-			continue // not the kernel
-		}
-		more, ok := parseChanges(buf[:n])
-		d.changes, d.missed = append(d.changes, more...), d.missed || !ok
-	}
-	return d, nil
+	return w.Multicast.Run(ctx, take, func(missed bool) {
+		each(changes, missed)
+		changes = nil
+	})
 }
 
 // parseChanges reads a datagram. What cannot be read counts as missed.
@@ -158,8 +83,32 @@ func parseChange(kind uint16, m []byte) (c LinkChange, is bool, err error) {
 			return c, false, nil
 		}
 		c.Lost, c.Link.Index = true, int(binary.NativeEndian.Uint32(m[4:])) // struct ifaddrmsg: family, prefixlen, flags, scope, index
+	case unix.RTM_NEWNETCONF:
+		c.Forwards, err = parseForwards(m)
+		return c, c.Forwards, err
 	default:
 		return c, false, nil
 	}
 	return c, err == nil, err
+}
+
+// Of the kernel's netconf.h, which x/sys does not carry.
+const (
+	netconfIfindex    = 1  // NETCONFA_IFINDEX
+	netconfForwarding = 2  // NETCONFA_FORWARDING
+	netconfAll        = -1 // NETCONFA_IFINDEX_ALL
+)
+
+// parseForwards reports whether a message tells of the forwarding of all links. Its header is one byte, the family.
+func parseForwards(m []byte) (bool, error) {
+	if len(m) < 4 {
+		return false, nil
+	}
+	list, err := attrMap(m[4:])
+	if err != nil {
+		return false, err
+	}
+	index, named := list[netconfIfindex]
+	_, forwarding := list[netconfForwarding]
+	return named && forwarding && int32(uint32Value(index)) == netconfAll, nil
 }

@@ -57,6 +57,8 @@ func watching(t *testing.T, w *host.LinkWatch) <-chan string {
 func describe(c host.LinkChange) string {
 	l := c.Link
 	switch {
+	case c.Forwards:
+		return "forwarding was set"
 	case c.Lost:
 		return fmt.Sprintf("link %d lost an address", l.Index)
 	case c.Gone:
@@ -90,8 +92,11 @@ func TestChangesOfLinksAreToldAsTheyHappen(t *testing.T) {
 	must(k.DelAddress(bridge, netip.MustParsePrefix("192.0.2.1/24")))
 	must(k.SetMaster(tap.Index, 0))
 	must(k.SetUp(tap.Index, false))
+	must(k.SetSysctl("net/ipv4/conf/br0/forwarding", "1"))
 	must(k.DeleteLink(tap.Index))
+	must(k.SetSysctl("net/ipv4/ip_forward", "1"))
 	must(k.DeleteLink(bridge))
+	must(k.SetSysctl("net/ipv6/conf/all/forwarding", "1"))
 	told(t, lines,
 		"bridge br0 master 0 up false mtu 1500",
 		"tun tap0 master 0 up false mtu 1500",
@@ -100,7 +105,9 @@ func TestChangesOfLinksAreToldAsTheyHappen(t *testing.T) {
 		"tun tap0 master 0 up true mtu 1400",
 		"tun tap0 master 0 up false mtu 1400",
 		"tun tap0 is gone",
-		"bridge br0 is gone")
+		"forwarding was set",
+		"bridge br0 is gone",
+		"forwarding was set")
 }
 
 // Whoever does not read for too long is told that something was missed, and all that comes then: the kernel drops whatever

@@ -61,6 +61,17 @@ func (s *Slot) BeginWithin(ctx context.Context, patience time.Duration, name str
 	return s.take(ctx, patience, name, false)
 }
 
+// Try is Begin for somebody who does not wait at all.
+func (s *Slot) Try(ctx context.Context, name string) (j *Job, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil || s.urgent > 0 {
+		return nil, false
+	}
+	j, err := s.take(ctx, 0, name, false)
+	return j, err == nil
+}
+
 // Preempt ends the context of the job that holds the slot, if any, and takes the slot before whoever waits for it: what
 // it is to end must not change hands once more.
 func (s *Slot) Preempt(ctx context.Context, name string) (*Job, error) {

@@ -11,6 +11,7 @@ import (
 
 // parseAll does with a datagram all that a dump or an answer could do with it.
 func parseAll(b []byte) (rules []Rule) {
+	(&Watch{}).take(b)
 	for m, err := range packets(b) {
 		if err != nil {
 			return rules

@@ -15,6 +15,7 @@ type packet struct {
 	kind  uint16
 	flags uint16
 	seq   uint32
+	port  uint32 // of the socket it is for, or in a notification, of whoever caused it
 	body  []byte
 }
 
@@ -32,7 +33,7 @@ func packets(b []byte) iter.Seq2[packet, error] {
 				yield(packet{}, fmt.Errorf("%w: length %d in %d bytes", errMalformed, size, len(b)))
 				return
 			}
-			m := packet{kind: order.Uint16(b[4:]), flags: order.Uint16(b[6:]), seq: order.Uint32(b[8:]), body: b[headerSize:size]}
+			m := packet{kind: order.Uint16(b[4:]), flags: order.Uint16(b[6:]), seq: order.Uint32(b[8:]), port: order.Uint32(b[12:]), body: b[headerSize:size]}
 			if !yield(m, nil) {
 				return
 			}

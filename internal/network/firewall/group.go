@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"taproom/internal/host/nft"
+	"taproom/internal/network/state"
 )
 
 // Group merges the changes of callers that come together into one transaction of the Backend below. When that fails it
@@ -40,6 +41,15 @@ func (g *Group) Observe(ctx context.Context) ([]Element, error) { return g.below
 
 // Render asks the Backend below.
 func (g *Group) Render(add, del []Element) []string { return g.below.Render(add, del) }
+
+// Watch has the Backend below watch, if it can; else nothing is noticed.
+func (g *Group) Watch(ctx context.Context, changed func(who string)) error {
+	w, ok := g.below.(state.FirewallWatcher)
+	if !ok {
+		return nil
+	}
+	return w.Watch(ctx, changed)
+}
 
 // Apply joins a transaction with others. A caller whose context ends leaves the queue; once its request is being applied
 // it gets the result all the same.

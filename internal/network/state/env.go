@@ -60,6 +60,15 @@ type FirewallBackend interface {
 	Render(add, del []Element) []string
 }
 
+// FirewallWatcher is a FirewallBackend that notices when others change it.
+type FirewallWatcher interface {
+	// Watch calls changed when what Observe says may have become otherwise by somebody else's doing, until ctx is done;
+	// then it returns nil. Who names the program that did it where that can be told, and is empty where not. It begins with
+	// one call, as soon as nothing escapes it any more. Changed does not block. An error means that nothing is noticed, or
+	// nothing any more.
+	Watch(ctx context.Context, changed func(who string)) error
+}
+
 // ServiceBackend serves networks: addresses, names and files for their guests.
 type ServiceBackend interface {
 	// Observe returns what is being served, by the network's UUID.

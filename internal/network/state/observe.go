@@ -21,7 +21,9 @@ type Scope struct {
 	Lowers   []string // looked at only where they are named
 	Sysctls  []string
 	Elements []Element
-	Networks []string // whose services are looked at, by UUID
+	// AllElements looks at every element of the firewall.
+	AllElements bool
+	Networks    []string // whose services are looked at, by UUID
 	// SwitchPorts are ports of Open vSwitch, SwitchBridges the bridges that they should be on. AllSwitchPorts looks at all of
 	// ours; All does not, since whether the switch answers is no matter of the host's.
 	SwitchPorts, SwitchBridges []string
@@ -265,7 +267,8 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 }
 
 func (o *Observed) firewall(ctx context.Context, e *Env, s Scope) error {
-	if e.Firewall == nil || !s.All && len(s.Elements) == 0 {
+	every := s.All || s.AllElements
+	if e.Firewall == nil || !every && len(s.Elements) == 0 {
 		return nil
 	}
 	all, err := e.Firewall.Observe(ctx)
@@ -277,7 +280,7 @@ func (o *Observed) firewall(ctx context.Context, e *Env, s Scope) error {
 		wanted[el] = true
 	}
 	for _, el := range all {
-		if s.All || wanted[el] {
+		if every || wanted[el] {
 			o.Elements[el] = true
 		}
 	}
