@@ -67,7 +67,7 @@ func accept(conn net.Conn) *wire.Decoder {
 
 func connect(t *testing.T, script func(net.Conn)) *Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	c, err := NewClient(ctx, peer(t, script))
 	if err != nil {

@@ -53,7 +53,7 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) await(t testing.TB, text string) {
 	t.Helper()
 	want := regexp.MustCompile(text)
-	late := time.After(15 * time.Second)
+	late := time.After(60 * time.Second)
 	for {
 		o.mu.Lock()
 		found, more := want.Match(o.b.Bytes()), o.more

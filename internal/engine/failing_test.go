@@ -110,7 +110,7 @@ func TestDestroyDoesNotWaitForASilentQEMUToBeSetBack(t *testing.T) {
 		if failed := <-done; err != nil || failed == nil {
 			t.Errorf("destroy: %v; what it cut short: %v", err, failed)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Error("destroy waits for a QEMU that does not answer")
 		_ = a.run.mon.Close()
 		<-done

@@ -163,7 +163,7 @@ func TestAThousandIdleConnectionsAreServedBesideOthers(t *testing.T) {
 		}
 	}
 	w.unchanged(t, before)
-	within(t, 10*time.Second, "the descriptors are given back", func() bool { return w.descriptors() <= fds+2 })
+	within(t, 60*time.Second, "the descriptors are given back", func() bool { return w.descriptors() <= fds+2 })
 }
 
 // descriptors is how many the daemon has open.
@@ -208,7 +208,7 @@ func TestADaemonWithoutDescriptorsServesAgainWhenItHasSome(t *testing.T) {
 	for range 100 {
 		conns = append(conns, w.raw(t)) // wait in the queue of the socket
 	}
-	within(t, 10*time.Second, "the daemon complains", func() bool { return strings.Contains(w.Said(), "raise the limit of open files") })
+	within(t, 60*time.Second, "the daemon complains", func() bool { return strings.Contains(w.Said(), "raise the limit of open files") })
 	err := w.create(guest("broken", nic("quiet")+vnc))
 	w.answer(t, err, virterr.SystemError, "cannot start domain 'broken': probe port 0.0.0.0:5901: too many open files; raise the limit of open files of taproomd (LimitNOFILE)")
 	for _, c := range conns {

@@ -202,7 +202,7 @@ func (w *world) reaches(c *client.Client, o *object, want int32) error {
 		}
 		select {
 		case <-events:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			return fmt.Errorf("guest %s is in state %d (%d), want %d\n%s", o.name, got.State, got.Reason, want, w.Said())
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"taproom/internal/api/client"
 	"taproom/internal/daemon/daemontest"
@@ -71,7 +70,7 @@ func (w *world) ends(pid int) bool {
 		return errors.Is(err, host.ErrGone)
 	}
 	defer p.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return p.Wait(ctx) == nil
 }

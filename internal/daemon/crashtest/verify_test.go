@@ -30,7 +30,7 @@ func (w *world) verify(c *client.Client) error {
 	if err != nil {
 		return broken(err)
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	again := time.NewTicker(100 * time.Millisecond) // not all that settles is told: a record that was being written is one
 	defer again.Stop()
 	for {

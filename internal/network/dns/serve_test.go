@@ -65,7 +65,7 @@ func dial(t testing.TB, network, at string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -233,7 +233,7 @@ func TestOneClientCannotTakeAllConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(15 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 		_, _ = c.Write(framed(pack(t, 1, "vm. A")))
 		_, err = io.ReadFull(c, make([]byte, 2))
 		return c, err == nil

@@ -18,7 +18,7 @@ func (g *guest) dial(proto, at string) net.Conn {
 	g.s.t.Helper()
 	var c net.Conn
 	var err error
-	ctx, cancel := context.WithTimeout(g.s.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(g.s.ctx, 60*time.Second)
 	defer cancel()
 	g.ns.Do(func() { c, err = new(net.Dialer).DialContext(ctx, proto, at) })
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *site) forwarder(at string, answer func(q *dns.Msg, tcp bool) []byte) ne
 // answerStream answers what comes on a connection, one connection at a time.
 func answerStream(c net.Conn, answer func(q *dns.Msg, tcp bool) []byte) {
 	defer c.Close()
-	if c.SetDeadline(time.Now().Add(5*time.Second)) != nil {
+	if c.SetDeadline(time.Now().Add(60*time.Second)) != nil {
 		return
 	}
 	length := make([]byte, 2)

@@ -95,7 +95,7 @@ func newSiteOf(t *testing.T, path string) *site {
 	}
 	s.open()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second) // a test that failed may have closed it
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 60*time.Second) // a test that failed may have closed it
 		defer cancel()
 		if err := s.h.Stop(ctx); err != nil {
 			t.Errorf("stop the helper: %v", err)

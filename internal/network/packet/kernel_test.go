@@ -31,7 +31,7 @@ func wire(t *testing.T) (*packettest.Port, *hosttest.NS) {
 		ip neigh add 10.7.0.1 lladdr ` + here.String() + ` dev guest
 		ip neigh add fd07::1 lladdr ` + here.String() + ` dev guest`)
 	// An IPv6 address is there before the kernel takes anything for it: the route to itself follows in a worker.
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(theirs.Run("ip", "-6", "route", "show", "table", "local"), "local fd07::2 "); {
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(theirs.Run("ip", "-6", "route", "show", "table", "local"), "local fd07::2 "); {
 		if time.Now().After(end) {
 			t.Fatal("fd07::2 does not become usable")
 		}
@@ -80,7 +80,7 @@ func echo(t *testing.T, ns *hosttest.NS, network, address string, send func()) {
 	}
 	defer c.Close()
 	send()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 2000)

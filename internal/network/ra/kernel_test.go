@@ -46,7 +46,7 @@ func become(t *testing.T, ns *hosttest.NS, want string) {
 	t.Helper()
 	want = strings.TrimSpace(strings.ReplaceAll(want, "\t", ""))
 	var got string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
 		got = strings.ReplaceAll(strings.TrimSpace(view(ns)), " \n", "\n")
 		if got == want {
 			return

@@ -110,7 +110,7 @@ func TestTheHostKeepsTheRouteItWasToldOfWhenItBeginsToForward(t *testing.T) {
 			ns.Shell("echo " + c.before + " > /proc/sys/net/ipv6/conf/up0/accept_ra")
 			router.Shell("ip address add fe80::99/64 dev down0 nodad")
 			route := func() string { return ns.Run("ip", "-6", "route", "show", "default") }
-			deadline := time.After(10 * time.Second)
+			deadline := time.After(60 * time.Second)
 			for again := time.NewTicker(50 * time.Millisecond); !strings.Contains(route(), "proto ra"); {
 				advertise(t, router, "down0")
 				select {
