@@ -54,6 +54,7 @@ type Engine struct {
 	netDefs     *store.Store[definition]
 	records     *store.Store[record]
 	actives     *store.Store[activeNetwork]
+	madePorts   madePorts
 	sysctls     sysctlLog
 
 	links    *alloc.Links
@@ -145,6 +146,9 @@ func (e *Engine) openPlaces(context.Context) (err error) {
 		return err
 	}
 	if e.actives, err = store.Open[activeNetwork](e.k, e.paths.ActiveNetworks(), false); err != nil {
+		return err
+	}
+	if err = e.openMadePorts(); err != nil {
 		return err
 	}
 	if e.sysctls.Store, err = store.Open[changedSysctl](e.k, e.paths.Sysctls(), true); err != nil {

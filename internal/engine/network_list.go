@@ -59,7 +59,7 @@ func (e *Engine) NetworkXML(_ context.Context, uuid spec.UUID, flags uint32) (st
 		return string(v.def.xml), nil
 	}
 	live := v.live.Clone()
-	if c := e.connections(n.label); c > 0 {
+	if c := e.connections(n.label) + len(e.madePorts.of(uuid)); c > 0 {
 		live.Connections = strconv.Itoa(c)
 	}
 	return string(live.Format()), nil

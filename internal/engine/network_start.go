@@ -170,6 +170,9 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	}
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
 	e.troubles.forget(n.uuid)
+	if err := e.madePorts.clear(n.uuid); err != nil {
+		e.log.Warn("forget the ports of a network that was stopped", "network", n.label, "error", err)
+	}
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStopped})
 	if v.def == nil {
 		e.forgetNetwork(ctx, n)

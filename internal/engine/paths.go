@@ -77,6 +77,9 @@ func (p Paths) Records() string { return filepath.Join(p.Run, "records") }
 // ActiveNetworks is where networks that should be up have a file each.
 func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks") }
 
+// NetworkPorts is where ports of networks that clients made have a file each.
+func (p Paths) NetworkPorts() string { return filepath.Join(p.Run, "ports") }
+
 // GuestMemory is the folder of the file that a guest's memory is, where its document wants it in one.
 func (p Paths) GuestMemory(uuid string) string { return filepath.Join(p.Lib, "ram", uuid) }
 

@@ -42,7 +42,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.takeOverSwitch(ctx); err != nil {
 		return err
 	}
-	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.helperIfIdle(ctx))
+	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.sweepPorts(), e.helperIfIdle(ctx))
 }
 
 // recallNetworks reads which networks should be up, and adds what they mean to want.

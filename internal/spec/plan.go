@@ -44,7 +44,7 @@ type plan struct {
 var plans = sync.OnceValue(func() map[reflect.Type]*plan {
 	m := make(map[reflect.Type]*plan, 128)
 	for _, t := range append(storageDocuments(),
-		reflect.TypeFor[Domain](), reflect.TypeFor[Network](),
+		reflect.TypeFor[Domain](), reflect.TypeFor[Network](), reflect.TypeFor[NetworkPort](),
 		reflect.TypeFor[Capabilities](), reflect.TypeFor[DomainCapabilities](),
 	) {
 		planOf(m, t)

@@ -50,18 +50,6 @@ func (v *NetworkString) XDR(x *xdr.Coder) {
 	x.String(&v.S)
 }
 
-// NetworkUUID is a network and the UUID of a port.
-type NetworkUUID struct {
-	Network
-	UUID UUID
-}
-
-// XDR implements xdr.Value.
-func (v *NetworkUUID) XDR(x *xdr.Coder) {
-	v.Network.XDR(x)
-	v.UUID.XDR(x)
-}
-
 // Networks is the answer to "list all networks".
 type Networks struct {
 	Networks []Network

@@ -154,6 +154,11 @@ const (
 	ProcNetworkGetDHCPLeases        = 341
 	ProcNetworkListAllPorts         = 404
 	ProcNetworkPortLookupByUUID     = 405
+	ProcNetworkPortCreateXML        = 406
+	ProcNetworkPortGetParameters    = 407
+	ProcNetworkPortSetParameters    = 408
+	ProcNetworkPortGetXMLDesc       = 409
+	ProcNetworkPortDelete           = 410
 	ProcNetworkCreate               = 39
 	ProcNetworkCreateXML            = 40
 	ProcNetworkCreateXMLFlags       = 437

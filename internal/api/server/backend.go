@@ -37,6 +37,7 @@ type Backend interface {
 	NodeDevices
 	Monitors
 	Networks
+	NetworkPorts
 	Storage
 	Events
 	Documents

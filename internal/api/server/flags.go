@@ -52,6 +52,12 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainRename:
 		return 0, true
+	case remote.ProcNetworkPortCreateXML:
+		return PortReclaim | PortValidate, true
+	case remote.ProcNetworkPortGetParameters:
+		return typedParamStrings, true
+	case remote.ProcNetworkPortSetParameters, remote.ProcNetworkPortGetXMLDesc, remote.ProcNetworkPortDelete:
+		return 0, true
 	case remote.ProcDomainSetBlockIOTune:
 		return AffectLive | AffectConfig, true
 	case remote.ProcDomainGetBlockIOTune:

@@ -9,6 +9,7 @@ import (
 func bindNetworks(p *program) {
 	bindNetworkLists(p)
 	bindNetworkReads(p)
+	bindNetworkPorts(p)
 	made := func(n Network, err error, r *remote.Network) error {
 		*r = wireNetwork(n)
 		return err
@@ -80,13 +81,6 @@ func bindNetworkReads(p *program) {
 		return err
 	})
 	bind(p, remote.ProcNetworkGetDHCPLeases, leases)
-	bind(p, remote.ProcNetworkListAllPorts, func(q *request, a *remote.NetworkNeedFlags, _ *remote.Empty) error {
-		_, err := q.backend.NetworkByUUID(a.UUID)
-		return err
-	})
-	bind(p, remote.ProcNetworkPortLookupByUUID, func(_ *request, a *remote.NetworkUUID, _ *remote.NetworkUUID) error {
-		return virterr.New(virterr.NoNetworkPort, "no network port with matching uuid '%s'", a.UUID.UUID).In(virterr.FromNetwork)
-	})
 }
 
 func leases(q *request, a *remote.LeasesArgs, r *remote.Leases) error {
