@@ -1,0 +1,193 @@
+package iptables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taproom/internal/host/xtables"
+	"taproom/internal/network/firewall"
+)
+
+// Firewall is the chains. It keeps nothing in memory; its methods may be called from several goroutines, but changes of
+// several at once may fail by each other: put a firewall.Group before it.
+type Firewall struct {
+	programs xtables.Programs
+	table    string
+}
+
+var _ firewall.Backend = (*Firewall)(nil)
+
+// New returns the firewall in chains named after a table, of at most 20 characters without a dash at its end.
+func New(p xtables.Programs, table string) (*Firewall, error) {
+	for _, c := range (layout{prefix: table, v6: true}).chains() {
+		if name := table + "-" + c.name; len(name) > longest {
+			return nil, fmt.Errorf("chain %s: the kernel has names of at most %d characters", name, longest)
+		}
+	}
+	return &Firewall{programs: p, table: table}, nil
+}
+
+// families in the order in which they are changed.
+var families = [...]bool{false, true}
+
+func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
+	text, err := f.programs.Save(ctx, v6)
+	if err != nil {
+		return sight{}, fmt.Errorf("look at the firewall: %w", err)
+	}
+	l, err := xtables.Parse(text)
+	if err != nil {
+		return sight{}, fmt.Errorf("look at the firewall: %s-save: %w", f.programs.Name(v6), err)
+	}
+	return sight{layout{f.table, v6}, l}, nil
+}
+
+// Observe returns the elements that are in force, ordered; none of a family whose chains are not as they should be.
+func (f *Firewall) Observe(ctx context.Context) ([]firewall.Element, error) {
+	var all []firewall.Element
+	for _, v6 := range families {
+		s, err := f.look(ctx, v6)
+		if err != nil {
+			return nil, err
+		}
+		if !s.any() {
+			continue
+		}
+		if es, intact := s.elements(); intact {
+			all = append(all, es...)
+		}
+	}
+	firewall.Sort(all)
+	return all, nil
+}
+
+// Apply makes all of add exist and none of del; an element in both is deleted. When a table refuses, what was changed
+// before is put back.
+func (f *Firewall) Apply(ctx context.Context, add, del []firewall.Element) error {
+	requests, err := f.requests(add, del)
+	if err != nil {
+		return err
+	}
+	var changed []sight // as they were
+	for _, r := range requests {
+		s, err := f.look(ctx, r.v6)
+		if err == nil {
+			changed = append(changed, s)
+			if text := s.toward(r); text != "" {
+				err = f.programs.Restore(ctx, r.v6, text)
+			}
+		}
+		if err != nil {
+			// Nobody is served by half a change, also not who gave up waiting.
+			return errors.Join(fmt.Errorf("change the firewall: %w", err), f.restore(context.WithoutCancel(ctx), changed))
+		}
+	}
+	return nil
+}
+
+// request is what one family is asked.
+type request struct {
+	layout
+	add, del map[firewall.Element]firewall.Member
+	order    []firewall.Element // of add, each once
+}
+
+// requests takes the elements apart, and leaves out families that nobody asks anything of.
+func (f *Firewall) requests(add, del []firewall.Element) ([]request, error) {
+	var rs []request
+	for _, v6 := range families {
+		r := request{layout: layout{f.table, v6}, add: map[firewall.Element]firewall.Member{}, del: map[firewall.Element]firewall.Member{}}
+		for _, e := range del {
+			m, err := r.parse(e)
+			if err != nil {
+				return nil, err
+			}
+			if m.V6 == v6 {
+				r.del[e] = m
+			}
+		}
+		for _, e := range add {
+			m, err := r.parse(e)
+			if err != nil {
+				return nil, err
+			}
+			_, deleted := r.del[e]
+			if _, twice := r.add[e]; m.V6 == v6 && !deleted && !twice {
+				r.add[e], r.order = m, append(r.order, e)
+			}
+		}
+		if len(r.add)+len(r.del) > 0 {
+			rs = append(rs, r)
+		}
+	}
+	return rs, nil
+}
+
+// toward is the script that leads from what is there to what is asked.
+func (s sight) toward(r request) string {
+	var have []firewall.Element
+	intact := true
+	if s.any() {
+		have, intact = s.elements()
+	}
+	var add, del, all []firewall.Member
+	for _, e := range have {
+		if m, gone := r.del[e]; gone {
+			del = append(del, m)
+		} else if m, err := s.parse(e); err == nil {
+			all = append(all, m)
+		}
+	}
+	for _, e := range r.order {
+		if !slices.Contains(have, e) {
+			add = append(add, r.add[e])
+		}
+	}
+	all = append(all, add...)
+	switch {
+	case len(all) == 0 && s.any():
+		return s.clear()
+	case len(all) == 0 || intact && len(add)+len(del) == 0:
+		return ""
+	case !intact || !s.any():
+		return s.build(all)
+	}
+	return s.change(add, del)
+}
+
+// restore puts the families back as they were seen, the last first.
+func (f *Firewall) restore(ctx context.Context, was []sight) error {
+	var errs []error
+	for _, before := range slices.Backward(was) {
+		now, err := f.look(ctx, before.v6)
+		if err == nil {
+			if text := now.back(before); text != "" {
+				err = f.programs.Restore(ctx, before.v6, text)
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("put %s back as it was: %w", f.programs.Name(before.v6), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Clear removes all that is ours, in both families, sound or not, and says whether there was anything.
+func (f *Firewall) Clear(ctx context.Context) (bool, error) {
+	found := false
+	for _, v6 := range families {
+		s, err := f.look(ctx, v6)
+		if err != nil {
+			return found, err
+		}
+		if text := s.clear(); text != "" {
+			found = true
+			if err := f.programs.Restore(ctx, v6, text); err != nil {
+				return found, fmt.Errorf("remove the rules of %s: %w", f.programs.Name(v6), err)
+			}
+		}
+	}
+	return found, nil
+}
