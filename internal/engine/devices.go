@@ -129,6 +129,9 @@ func (e *Engine) rework(ctx context.Context, uuid spec.UUID, flags uint32, what 
 		if err != nil {
 			return err
 		}
+		if err := e.settleFirst(ctx, d, run); err != nil {
+			return monitorError(d, what, err)
+		}
 		next, err := e.reworked(ctx, d, run, func(doc *spec.Domain) error { return change(doc, true) })
 		if err == nil {
 			err = e.refit(ctx, d, run, next, flags&server.DeviceForce != 0)

@@ -128,6 +128,9 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			e.log.Error("what a failed change of a guest's devices left is not cleared away", "domain", d.label, "error", serr)
 		}
 	}
+	if run.unsettled {
+		e.inDoubt(d, run, half)
+	}
 	return err
 }
 

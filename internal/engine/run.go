@@ -22,9 +22,10 @@ type running struct {
 	has  atomic.Pointer[hardware]
 	proc *qemu.Process
 	mon  *qmp.Client
-	// Whoever holds the domain's slot changes these two.
-	did    told
-	saving *saving // its state is being written to a file; nil when it is not
+	// Whoever holds the domain's slot changes these three.
+	did       told
+	saving    *saving // its state is being written to a file; nil when it is not
+	unsettled bool    // it may have less than its hardware says: QEMU did not answer (see settle)
 
 	trace      *job.Trace // nil when an earlier daemon started it
 	booted     time.Time  // when its processors first ran; zero for a paused start
@@ -73,7 +74,7 @@ func (run *running) record(h *hardware) record {
 func (run *running) again() *running {
 	next := newRunning(*run.rec(), run.doc())
 	*next.rt() = *run.rt()
-	next.proc, next.did, next.saving = run.proc, run.did, run.saving
+	next.proc, next.did, next.saving, next.unsettled = run.proc, run.did, run.saving, run.unsettled
 	next.trace, next.booted, next.resets = run.trace, run.booted, run.resets
 	next.agent, next.guestAgent = run.agent, run.guestAgent
 	next.consoles, next.beside, next.lost, next.regained = run.consoles, run.beside, run.lost, run.regained

@@ -87,6 +87,9 @@ func (e *Engine) plugVCPUs(ctx context.Context, d *domain, count int) error {
 	if err != nil {
 		return err
 	}
+	if err := e.settleFirst(ctx, d, run); err != nil {
+		return monitorError(d, "set the virtual CPUs of", err)
+	}
 	most, err := run.doc().MaxVCPUs()
 	if err != nil {
 		return err
