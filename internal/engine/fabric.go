@@ -94,6 +94,30 @@ func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope stat
 	return env, nil
 }
 
+// convergeRest is converge for what guests have: a link that one holds and that somebody marked as his own stands in nobody's
+// way. It stays as it is, and is a problem until it is marked again.
+func (e *Engine) convergeRest(ctx context.Context, want state.State, scope state.Scope) error {
+	env := e.env()
+	plan, others, err := planRest(ctx, env, want, scope)
+	if err == nil {
+		e.writeDown(plan)
+		err = e.explainDirect(plan.Apply(ctx, env))
+	}
+	for _, o := range others {
+		e.estranged(o)
+	}
+	return errors.Join(err, env.CloseTaps())
+}
+
+// planRest is planFor without what DiffRest leaves as it is.
+func planRest(ctx context.Context, env *state.Env, want state.State, scope state.Scope) (state.Plan, []state.Stranger, error) {
+	got, err := state.Observe(ctx, env, scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	return state.DiffRest(env, got, want)
+}
+
 // timedEnv is an Env whose steps are timed, where there is a trace.
 func (e *Engine) timedEnv(trace *job.Trace) *state.Env {
 	env := e.env()

@@ -129,9 +129,16 @@ func (e *Engine) healOwned(o owned) {
 		return
 	}
 	for _, t := range things {
-		if err := e.healPort(j.Context(), d, run, t); err != nil && j.Context().Err() == nil {
-			e.troubled(t, fmt.Sprintf("NIC %s of domain '%s' is not as it should be: %v%s", t.Name, d.label, err, remedy(err)))
+		if err := e.healPort(j.Context(), d, run, t); j.Context().Err() == nil {
+			e.lookedAt(t, d, err)
 		}
+	}
+}
+
+// lookedAt shows why a guest's link is not as it should be, where it is not.
+func (e *Engine) lookedAt(t heal.Thing, d *domain, err error) {
+	if err != nil {
+		e.troubled(t, fmt.Sprintf("NIC %s of domain '%s' is not as it should be: %v%s", t.Name, d.label, err, remedy(err)))
 	}
 }
 

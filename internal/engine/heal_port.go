@@ -14,21 +14,92 @@ import (
 	"taproom/internal/network/state"
 )
 
-// healPort looks at a tap of a guest that runs. The caller holds the domain's slot.
+// healPort looks at a tap or macvtap of a guest that runs. The caller holds the domain's slot.
 func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.Thing) error {
-	want, ok := healView{e}.Port(t.Owner, t.Name)
-	if !ok || run.proc != nil && run.proc.Ending() { // its links go with it, and it answers nothing
+	if run.proc != nil && run.proc.Ending() { // its links go with it, and it answers nothing
 		return nil
 	}
+	if !known(healView{e}, t) { // it may be one of another name
+		return e.healMissing(ctx, d, run, t)
+	}
 	env := e.env()
-	got, err := state.Observe(ctx, env, state.Scope{Ports: []string{t.Name}})
+	got, err := state.Observe(ctx, env, scopeOf(t))
 	if err != nil {
 		return err
 	}
-	have, there := got.Ports[t.Name]
-	if !there {
+	if !got.Has(t.Name) && got.Foreign[t.Name] == "" {
+		if got, err = e.withNamesakes(ctx, env, got, t); err != nil {
+			return err
+		}
+	}
+	if t.Kind == heal.Macvtap {
+		return e.healMacvtap(ctx, d, run, env, got, t)
+	}
+	return e.healTap(ctx, d, run, env, got, t)
+}
+
+// scopeOf looks at a guest's links, all of one kind.
+func scopeOf(t heal.Thing, others ...string) state.Scope {
+	names := append([]string{t.Name}, others...)
+	if t.Kind == heal.Macvtap {
+		return state.Scope{Macvlans: names}
+	}
+	return state.Scope{Ports: names}
+}
+
+// withNamesakes looks again, for a link of the guest's that is not there under its name: at all that have the guest's label.
+func (e *Engine) withNamesakes(ctx context.Context, env *state.Env, before state.Observed, t heal.Thing) (state.Observed, error) {
+	links, err := e.k.Links()
+	if err != nil { // one that is missed may be the one
+		return before, err
+	}
+	var others []string
+	for _, l := range links {
+		if l.Group == e.cfg.Identity.LinkGroup && l.Alias == state.Alias(t.Owner) {
+			others = append(others, l.Name)
+		}
+	}
+	if len(others) == 0 {
+		return before, nil
+	}
+	return state.Observe(ctx, env, scopeOf(t, others...))
+}
+
+// healMissing looks at the links of a guest that are not there, when it has one of another name.
+func (e *Engine) healMissing(ctx context.Context, d *domain, run *running, t heal.Thing) error {
+	var errs []error
+	for _, p := range run.rec().Ports {
+		m := heal.Thing{Kind: kindOf(p), Owner: t.Owner, Name: p.Name}
+		_, err := e.k.LinkByName(p.Name)
+		if errors.Is(err, host.ErrNoLink) && m.Kind == t.Kind && known(healView{e}, m) {
+			e.lookedAt(m, d, e.healPort(ctx, d, run, m))
+		} else if err != nil && !errors.Is(err, host.ErrNoLink) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func kindOf(p port) heal.Kind {
+	if p.Direct != nil {
+		return heal.Macvtap
+	}
+	return heal.Port
+}
+
+// planOne is what puts one link back as it should be. It renames where it has to; without such a step the link is not there.
+func planOne(env *state.Env, got state.Observed, want state.State, name string) (plan state.Plan, there bool, err error) {
+	plan, err = state.Diff(env, got, want)
+	return plan, got.Has(name) || plan.Names(name), err
+}
+
+// healTap makes a tap as it should be.
+func (e *Engine) healTap(ctx context.Context, d *domain, run *running, env *state.Env, got state.Observed, t heal.Thing) error {
+	want, _ := healView{e}.Port(t.Owner, t.Name)
+	if got.Foreign[t.Name] != "" {
 		return e.lostPort(ctx, d, run, t.Name)
 	}
+	have := got.Ports[t.Name]
 	want.Up = want.Up || have.Up
 	missing := want.Master != have.Master && want.Master != ""
 	if missing {
@@ -42,9 +113,12 @@ func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.T
 	if missing { // it is plugged in when there is one
 		want.Master = have.Master
 	}
-	plan, err := state.Diff(env, got, state.State{Ports: map[string]state.Port{t.Name: want}})
+	plan, there, err := planOne(env, got, state.State{Ports: map[string]state.Port{t.Name: want}}, t.Name)
 	if err != nil {
 		return err
+	}
+	if !there {
+		return e.lostPort(ctx, d, run, t.Name)
 	}
 	if !missing || len(plan) > 0 {
 		err = e.putBack(ctx, env, plan, t, fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), "to have it elsewhere, use virsh update-device")
@@ -55,6 +129,45 @@ func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.T
 		err = fmt.Errorf("there is no bridge %s; it is plugged in as soon as there is one", bridge)
 	}
 	return err
+}
+
+// healMacvtap makes a macvtap as it should be. The link that it lies on is somebody else's: that one is down is said, and
+// changed by nobody here.
+func (e *Engine) healMacvtap(ctx context.Context, d *domain, run *running, env *state.Env, got state.Observed, t heal.Thing) error {
+	want, _ := healView{e}.Macvtap(t.Owner, t.Name)
+	if got.Foreign[t.Name] != "" {
+		return e.lostPort(ctx, d, run, t.Name)
+	}
+	want.Up = want.Up || got.Macvlans[t.Name].Up
+	plan, there, err := planOne(env, got, state.State{Macvlans: map[string]state.Macvlan{t.Name: want}}, t.Name)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return e.lostPort(ctx, d, run, t.Name)
+	}
+	low, err := e.k.LinkByName(want.Lower)
+	if err != nil && !errors.Is(err, host.ErrNoLink) {
+		return err
+	}
+	down := err == nil && !low.Up
+	if err = nil; !down || len(plan) > 0 {
+		err = e.putBack(ctx, env, plan, t, fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), "to have it otherwise, use virsh update-device")
+	}
+	if err == nil && down {
+		err = fmt.Errorf("%s, which it lies on, is down; bring it up (ip link set dev %s up)", want.Lower, want.Lower)
+	}
+	return err
+}
+
+// estranged shows a link of a guest that somebody marked as his own, or that somebody's link stands in the way of.
+func (e *Engine) estranged(o state.Stranger) {
+	t := heal.Thing{Kind: heal.Macvtap, Owner: o.Owner, Name: o.Name}
+	if o.Tap {
+		t.Kind = heal.Port
+	}
+	e.troubled(t, fmt.Sprintf("NIC %s of domain %s is left as it is: %v; where it is the guest's, mark it again (ip link set dev %s group %d alias %s)",
+		o.Name, o.Owner, o.Err, o.Name, e.cfg.Identity.LinkGroup, state.Alias(o.Owner)))
 }
 
 // withoutMissing leaves ports off bridges that somebody made and removed again: they are plugged in when there is one of that
@@ -97,7 +210,11 @@ func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name str
 	if _, err := run.status(ctx); err != nil {
 		return nil //nolint:nilerr // it is ending, or does not answer: then that is its problem
 	}
-	if alive, err := e.stillOpen(now, run.proc.PID(), name); err != nil || alive {
+	look := e.stillOpen
+	if now.rec.Ports[i].Direct != nil {
+		look = e.stillMarked
+	}
+	if alive, err := look(now, run.proc.PID(), name); err != nil || alive {
 		return err
 	}
 	run.setLost(name, true)
@@ -135,6 +252,20 @@ func (e *Engine) stillOpen(now *hardware, pid int, name string) (alive bool, err
 		return true, fmt.Errorf("its tap was given another name (%s); give it its own back (ip link set dev %s name %s)", strings.Join(other, ", "), other[0], name)
 	}
 	return false, nil
+}
+
+// stillMarked looks whether there is a macvtap of that name, though it is not ours: which ones QEMU has open, nothing says.
+func (e *Engine) stillMarked(now *hardware, _ int, name string) (alive bool, err error) {
+	l, err := e.k.LinkByName(name)
+	switch {
+	case errors.Is(err, host.ErrNoLink):
+		return false, nil
+	case err != nil:
+		return false, err
+	case l.Kind != "macvtap":
+		return false, nil
+	}
+	return true, fmt.Errorf("its macvtap is not marked as ours any more; mark it again (ip link set dev %s group %d alias %s)", name, e.cfg.Identity.LinkGroup, state.Alias(now.rec.UUID.String()))
 }
 
 func lostLink(d *domain, name, mac string) string {

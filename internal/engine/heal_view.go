@@ -29,6 +29,27 @@ func (v healView) Port(owner, name string) (state.Port, bool) {
 	return want, ok
 }
 
+// Macvtap implements heal.View.
+func (v healView) Macvtap(owner, name string) (state.Macvlan, bool) {
+	now := v.hardware(owner)
+	if now == nil {
+		return state.Macvlan{}, false
+	}
+	i := slices.IndexFunc(now.rec.Ports, func(p port) bool { return p.Name == name && p.Direct != nil })
+	if i < 0 {
+		return state.Macvlan{}, false
+	}
+	p := now.rec.Ports[i]
+	want := v.e.linksNow(record{UUID: now.rec.UUID, Ports: []port{p}}).Macvlans[name]
+	if link := now.nic(p).Link; link != nil && link.State == "down" {
+		want.Up = false
+	}
+	return want, true
+}
+
+// Runs implements heal.View.
+func (v healView) Runs(owner string) bool { return v.hardware(owner) != nil }
+
 // hardware is what a guest that runs consists of; nil for every other.
 func (v healView) hardware(owner string) *hardware {
 	uuid, err := spec.ParseUUID(owner)
@@ -62,9 +83,9 @@ func (v healView) Bridge(owner, name string) (state.Bridge, bool) {
 }
 
 // On implements heal.View.
-func (v healView) On(bridge string) (out []heal.Thing) {
-	v.ports(func(t heal.Thing, want state.Port) {
-		if want.Master == bridge {
+func (v healView) On(link string) (out []heal.Thing) {
+	v.links(func(t heal.Thing, on string) {
+		if on == link {
 			out = append(out, t)
 		}
 	})
@@ -73,7 +94,7 @@ func (v healView) On(bridge string) (out []heal.Thing) {
 
 // All implements heal.View.
 func (v healView) All() (out []heal.Thing) {
-	v.ports(func(t heal.Thing, _ state.Port) { out = append(out, t) })
+	v.links(func(t heal.Thing, _ string) { out = append(out, t) })
 	for _, n := range v.e.networks.all() {
 		if live := n.view().live; live != nil {
 			out = append(out, heal.Thing{Kind: heal.Bridge, Owner: n.uuid.String(), Name: live.Bridge.Name})
@@ -82,8 +103,8 @@ func (v healView) All() (out []heal.Thing) {
 	return out
 }
 
-// ports calls each for every port of a guest that runs.
-func (v healView) ports(each func(heal.Thing, state.Port)) {
+// links calls each for every tap and macvtap of a guest that runs, with the link that it should be on.
+func (v healView) links(each func(t heal.Thing, on string)) {
 	for _, d := range v.e.domains.all() {
 		run := d.view().run
 		if run == nil {
@@ -91,8 +112,10 @@ func (v healView) ports(each func(heal.Thing, state.Port)) {
 		}
 		want := v.e.portsNow(*run.rec())
 		for _, p := range run.rec().Ports {
-			if w, ok := want[p.Name]; ok {
-				each(heal.Thing{Kind: heal.Port, Owner: d.uuid.String(), Name: p.Name}, w)
+			if p.Direct != nil {
+				each(heal.Thing{Kind: heal.Macvtap, Owner: d.uuid.String(), Name: p.Name}, p.Direct.Lower)
+			} else if w, ok := want[p.Name]; ok {
+				each(heal.Thing{Kind: heal.Port, Owner: d.uuid.String(), Name: p.Name}, w.Master)
 			}
 		}
 	}
@@ -112,6 +135,8 @@ func known(v heal.View, t heal.Thing) (ok bool) {
 	switch t.Kind {
 	case heal.Port:
 		_, ok = v.Port(t.Owner, t.Name)
+	case heal.Macvtap:
+		_, ok = v.Macvtap(t.Owner, t.Name)
 	case heal.Bridge:
 		_, ok = v.Bridge(t.Owner, t.Name)
 	}

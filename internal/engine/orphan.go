@@ -189,7 +189,9 @@ func (e *Engine) seeOff(o *orphan) error {
 		return err
 	}
 	ctx := context.WithoutCancel(e.ctx)
-	if _, err := e.converge(ctx, state.State{}, o.links.Scope()); err != nil {
+	scope := o.links.Scope()
+	scope.Owner = o.uuid.String()
+	if _, err := e.converge(ctx, state.State{}, scope); err != nil {
 		return err
 	}
 	if err := e.leaveSwitchAll(ctx, o.uuid.String()); err != nil {

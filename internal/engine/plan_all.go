@@ -15,7 +15,7 @@ func (e *Engine) Plan(ctx context.Context) (own.PlanResult, error) {
 		return own.PlanResult{}, err
 	}
 	want.SwitchPorts = nil
-	plan, err := planFor(ctx, e.env(), want, e.everything(want))
+	plan, _, err := planRest(ctx, e.env(), want, e.everything(want))
 	if err == nil {
 		var ports state.Plan
 		ports, err = e.planSwitch(ctx)

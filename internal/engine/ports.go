@@ -179,7 +179,7 @@ func (e *Engine) replug(ctx context.Context, d *domain, run *running) {
 	if !slices.ContainsFunc(run.rec().Ports, func(p port) bool { return p.Switch != nil && p.Network != "" }) {
 		want.SwitchPorts = nil // they do not change with a network, and the switch may not answer
 	}
-	_, err := e.converge(context.WithoutCancel(ctx), want, want.Scope())
+	err := e.convergeRest(context.WithoutCancel(ctx), want, want.Scope())
 	if err != nil && d.view().run == run {
 		e.problem.add(e.log, "domain '"+d.label+"' is cut off from its network: "+err.Error())
 	}

@@ -77,14 +77,15 @@ func (e *Engine) quit(ctx context.Context, run *running, meanwhile func()) error
 func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, detail int32) error {
 	run.settling.Store(true)
 	kept := keepMacvtaps(run)
+	rec := e.withStrays(run.record(run.hardware()))
 	// It has been told to end, and will: its taps can go at once. It would close one after the other, 20 ms each.
-	if err := e.quit(ctx, run, func() { _ = e.removePorts(ctx, *run.rec()) }); err != nil { // tried again by release
+	if err := e.quit(ctx, run, func() { _ = e.removePorts(ctx, rec) }); err != nil { // tried again by release
 		e.log.Warn("QEMU does not end by itself and is killed", "domain", d.label, "error", err)
 	}
 	e.work.Go(kept.Close)
 	run.beside.settle()
 	run.letGo()
-	err := e.clearAway(ctx, d, run.record(run.hardware()))
+	err := e.clearAway(ctx, d, rec)
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})
@@ -152,7 +153,9 @@ func (e *Engine) removePorts(ctx context.Context, rec record) error {
 		return err
 	}
 	links := linksOf(rec)
-	if _, err := e.converge(ctx, state.State{}, state.State{Ports: links.Ports, Macvlans: links.Macvlans}.Scope()); err != nil {
+	scope := state.State{Ports: links.Ports, Macvlans: links.Macvlans}.Scope()
+	scope.Owner = rec.UUID.String() // a name whose link somebody deleted may be another guest's by now
+	if _, err := e.converge(ctx, state.State{}, scope); err != nil {
 		return err
 	}
 	return e.giveBackAddresses(ctx, rec)

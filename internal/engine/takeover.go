@@ -196,7 +196,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 // convergeAll applies one difference to everything of ours on the host. When one network's part cannot be applied, it is
 // left out and reported, so that the others come up.
 func (e *Engine) convergeAll(ctx context.Context, want state.State) error {
-	_, err := e.converge(ctx, want, e.everything(want))
+	err := e.convergeRest(ctx, want, e.everything(want))
 	if err == nil {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (e *Engine) convergeAll(ctx context.Context, want state.State) error {
 			want = without(want, one)
 		}
 	}
-	if _, err := e.converge(ctx, want, e.everything(want)); err != nil {
+	if err := e.convergeRest(ctx, want, e.everything(want)); err != nil {
 		e.problem.add(e.log, "the host is not as it should be: "+err.Error())
 	}
 	return nil

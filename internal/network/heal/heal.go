@@ -25,18 +25,23 @@ type Kind string
 
 // The kinds of things.
 const (
-	Port   Kind = "port"   // of a guest
-	Bridge Kind = "bridge" // of a network
+	Port    Kind = "port"    // of a guest
+	Macvtap Kind = "macvtap" // of a guest
+	Bridge  Kind = "bridge"  // of a network
 )
 
 // View is what should be, at the moment it is asked.
 type View interface {
 	// Port is a guest's port as it should be. One that should be down may be up as well.
 	Port(owner, name string) (state.Port, bool)
+	// Macvtap is a guest's macvtap as it should be. One that should be down may be up as well.
+	Macvtap(owner, name string) (state.Macvlan, bool)
 	// Bridge is a network's bridge as it should be. Only what a link says by itself is compared.
 	Bridge(owner, name string) (state.Bridge, bool)
-	// On are the ports that should be on a bridge, whoever made that.
-	On(bridge string) []Thing
+	// Runs reports whether there is a guest of that UUID, and not just about to be one.
+	Runs(owner string) bool
+	// On are the ports that should be on a bridge, and the macvtaps that should lie on a link, whoever made that.
+	On(link string) []Thing
 	// All are all things that there should be.
 	All() []Thing
 	// Troubled reports whether a thing was not put back, so that it is news when it is as it should be.
@@ -47,6 +52,13 @@ type View interface {
 type Mind struct {
 	Group   uint32 // of our links
 	bridges map[int]bridge
+	lowers  map[int]lower // what macvtaps may lie on
+}
+
+// lower is a link of the host that is no guest's.
+type lower struct {
+	name string
+	up   bool
 }
 
 // bridge is a bridge of the host.
@@ -58,8 +70,11 @@ type bridge struct {
 // Look takes every link of the host in, as after a start, or when something was missed. It returns the things that are not
 // as they should be or are not there. With partial, links may be missing from the list: nothing is taken for gone.
 func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
-	m.bridges = map[int]bridge{}
+	m.bridges, m.lowers = map[int]bridge{}, map[int]lower{}
 	for _, l := range links {
+		if carries(l) {
+			m.lowers[l.Index] = lower{l.Name, l.Up}
+		}
 		if l.Kind == "bridge" {
 			m.bridges[l.Index] = m.bridgeOf(l)
 		}
@@ -96,6 +111,7 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 			continue
 		case c.Gone:
 			delete(m.bridges, l.Index)
+			delete(m.lowers, l.Index)
 			if t, ok := m.ours(l); ok {
 				out = m.known(out, t, v)
 			}
@@ -110,8 +126,29 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 				}
 			}
 		}
+		out = m.lowered(out, l, v)
 		if t, ok := m.ours(l); ok {
 			out = m.compare(out, t, l, v)
+		}
+	}
+	return out
+}
+
+// carries reports whether macvtaps may lie on a link: none does on a guest's.
+func carries(l host.Link) bool { return l.Kind != "tun" && l.Kind != "macvtap" }
+
+// lowered takes in whether a link that macvtaps may lie on is up, and adds those if that changed.
+func (m *Mind) lowered(out []Thing, l host.Link, v View) []Thing {
+	if !carries(l) {
+		return out
+	}
+	was, known := m.lowers[l.Index]
+	m.lowers[l.Index] = lower{l.Name, l.Up}
+	if known && was.up != l.Up {
+		for _, t := range v.On(l.Name) {
+			if t.Kind == Macvtap {
+				out = with(out, t)
+			}
 		}
 	}
 	return out
@@ -136,6 +173,8 @@ func (m *Mind) ours(l host.Link) (Thing, bool) {
 		return Thing{Bridge, owner, l.Name}, true
 	case "tun":
 		return Thing{Port, owner, l.Name}, true
+	case "macvtap":
+		return Thing{Macvtap, owner, l.Name}, true
 	}
 	return Thing{}, false
 }
@@ -146,6 +185,8 @@ func (m *Mind) known(out []Thing, t Thing, v View) []Thing {
 	switch t.Kind {
 	case Port:
 		_, is = v.Port(t.Owner, t.Name)
+	case Macvtap:
+		_, is = v.Macvtap(t.Owner, t.Name)
 	case Bridge:
 		_, is = v.Bridge(t.Owner, t.Name)
 	}
@@ -155,12 +196,19 @@ func (m *Mind) known(out []Thing, t Thing, v View) []Thing {
 	return out
 }
 
-// compare adds a thing that is not as it should be.
+// compare adds a thing that is not as it should be. One of a guest's that it should not have may be one of another name.
 func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 	switch t.Kind {
 	case Port:
 		want, ok := v.Port(t.Owner, t.Name)
-		if ok && (m.bridges[l.Master].name != want.Master || differs(l, want) || v.Troubled(t)) {
+		if !ok && v.Runs(t.Owner) || ok && (m.bridges[l.Master].name != want.Master || differs(l, want) || want.Master != "" && l.Isolated != want.Isolated || v.Troubled(t)) {
+			out = with(out, t)
+		}
+	case Macvtap:
+		want, ok := v.Macvtap(t.Owner, t.Name)
+		like := state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}
+		below, seen := m.lowers[l.Lower]
+		if !ok && v.Runs(t.Owner) || ok && (differs(l, like) || l.Mode != want.Mode || want.AllMulticast && !l.AllMulticast || seen && !below.up || v.Troubled(t)) {
 			out = with(out, t)
 		}
 	case Bridge:

@@ -18,9 +18,10 @@ const group = 7
 
 // should is what should be, by "owner name".
 type should struct {
-	ports   map[string]state.Port
-	bridges map[string]state.Bridge
-	trouble string // name of a thing that was not put back
+	ports    map[string]state.Port
+	macvtaps map[string]state.Macvlan
+	bridges  map[string]state.Bridge
+	trouble  string // name of a thing that was not put back
 }
 
 func (s should) Troubled(t heal.Thing) bool { return t.Name == s.trouble }
@@ -35,10 +36,18 @@ func (s should) Bridge(owner, name string) (state.Bridge, bool) {
 	return b, ok
 }
 
-func (s should) On(bridge string) []heal.Thing {
+func (s should) Macvtap(owner, name string) (state.Macvlan, bool) {
+	m, ok := s.macvtaps[owner+" "+name]
+	return m, ok
+}
+
+func (s should) Runs(owner string) bool { return owner == "guest" }
+
+func (s should) On(link string) []heal.Thing {
 	return slices.DeleteFunc(s.All(), func(t heal.Thing) bool {
-		p, ok := s.Port(t.Owner, t.Name)
-		return !ok || t.Kind != heal.Port || p.Master != bridge
+		p, tap := s.Port(t.Owner, t.Name)
+		m, macvtap := s.Macvtap(t.Owner, t.Name)
+		return !(tap && t.Kind == heal.Port && p.Master == link || macvtap && t.Kind == heal.Macvtap && m.Lower == link)
 	})
 }
 
@@ -46,6 +55,10 @@ func (s should) All() (out []heal.Thing) {
 	for key := range s.ports {
 		owner, name, _ := strings.Cut(key, " ")
 		out = append(out, heal.Thing{Kind: heal.Port, Owner: owner, Name: name})
+	}
+	for key := range s.macvtaps {
+		owner, name, _ := strings.Cut(key, " ")
+		out = append(out, heal.Thing{Kind: heal.Macvtap, Owner: owner, Name: name})
 	}
 	for key := range s.bridges {
 		owner, name, _ := strings.Cut(key, " ")
@@ -63,15 +76,17 @@ func machine() (should, map[string]host.Link) {
 			"guest vnet1": {MAC: "fe:00:00:00:00:02", Master: "br0", MTU: 1400, Up: true},
 			"guest vnet2": {Master: "br0"},
 		},
-		bridges: map[string]state.Bridge{"net virbr0": {MAC: "52:54:00:00:00:10", STP: true, Up: true}},
+		macvtaps: map[string]state.Macvlan{"guest macvtap0": {Lower: "eth0", Mode: host.MacvlanBridge, MAC: "52:54:00:00:00:04", AllMulticast: true, Up: true}},
+		bridges:  map[string]state.Bridge{"net virbr0": {MAC: "52:54:00:00:00:10", STP: true, Up: true}},
 	}
 	links := map[string]host.Link{
-		"virbr0": {Index: 10, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:00:00:10", MTU: 1500, Group: group, Alias: "taproom:net", Up: true, Bridge: host.Bridge{STP: true}},
-		"br0":    {Index: 11, Name: "br0", Kind: "bridge", MTU: 1500, Up: true},
-		"vnet0":  {Index: 20, Name: "vnet0", Kind: "tun", MAC: "fe:00:00:00:00:01", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 10, Up: true},
-		"vnet1":  {Index: 21, Name: "vnet1", Kind: "tun", MAC: "FE:00:00:00:00:02", MTU: 1400, Group: group, Alias: "taproom:guest", Master: 11, Up: true},
-		"vnet2":  {Index: 22, Name: "vnet2", Kind: "tun", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 11},
-		"eth0":   {Index: 2, Name: "eth0", MTU: 1500, Up: true},
+		"virbr0":   {Index: 10, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:00:00:10", MTU: 1500, Group: group, Alias: "taproom:net", Up: true, Bridge: host.Bridge{STP: true}},
+		"br0":      {Index: 11, Name: "br0", Kind: "bridge", MTU: 1500, Up: true},
+		"vnet0":    {Index: 20, Name: "vnet0", Kind: "tun", MAC: "fe:00:00:00:00:01", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 10, Up: true},
+		"vnet1":    {Index: 21, Name: "vnet1", Kind: "tun", MAC: "FE:00:00:00:00:02", MTU: 1400, Group: group, Alias: "taproom:guest", Master: 11, Up: true},
+		"vnet2":    {Index: 22, Name: "vnet2", Kind: "tun", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 11},
+		"eth0":     {Index: 2, Name: "eth0", MTU: 1500, Up: true},
+		"macvtap0": {Index: 23, Name: "macvtap0", Kind: "macvtap", MAC: "52:54:00:00:00:04", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 2, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
 	}
 	return want, links
 }
@@ -94,7 +109,7 @@ func names(things []heal.Thing) string {
 // What is told leads to a look at what is not as it should be, and at nothing else.
 func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
-	const port0, port1, port2, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "bridge virbr0 of net"
+	const port0, port1, port2, direct, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "macvtap macvtap0 of guest", "bridge virbr0 of net"
 	change := func(name string, how func(l *host.Link)) func(map[string]host.Link) []host.LinkChange {
 		return func(m map[string]host.Link) []host.LinkChange {
 			l := m[name]
@@ -119,6 +134,17 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 		{"another MTU", change("vnet1", func(l *host.Link) { l.MTU = 1500 }), port1},
 		{"another MTU where any will do", change("vnet0", func(l *host.Link) { l.MTU = 9000 }), ""},
 		{"another address", change("vnet0", func(l *host.Link) { l.MAC = "fe:00:00:00:00:99" }), port0},
+		{"no longer isolated, or suddenly", change("vnet0", func(l *host.Link) { l.Isolated = true }), port0},
+		{"called otherwise", change("vnet0", func(l *host.Link) { l.Name = "web" }), "port web of guest"},
+		{"of a guest that does not run", change("vnet0", func(l *host.Link) { l.Alias = "taproom:other" }), ""},
+		{"a macvtap is set down", change("macvtap0", func(l *host.Link) { l.Up = false }), direct},
+		{"a macvtap gets another address", change("macvtap0", func(l *host.Link) { l.MAC = "52:54:00:00:00:99" }), direct},
+		{"a macvtap gets another mode", change("macvtap0", func(l *host.Link) { l.Mode = host.MacvlanPrivate }), direct},
+		{"a macvtap is deaf to multicast", change("macvtap0", func(l *host.Link) { l.AllMulticast = false }), direct},
+		{"a macvtap is called otherwise", change("macvtap0", func(l *host.Link) { l.Name = "web" }), "macvtap web of guest"},
+		{"a macvtap went", gone("macvtap0"), direct},
+		{"what a macvtap lies on is set down", change("eth0", func(l *host.Link) { l.Up = false }), direct},
+		{"what a macvtap lies on gets another address", change("eth0", func(l *host.Link) { l.MAC = "02:00:00:00:00:01" }), ""},
 		{"a tap went", gone("vnet0"), port0},
 		{"a tap went that nobody wants any more", func(m map[string]host.Link) []host.LinkChange {
 			l := m["vnet0"]

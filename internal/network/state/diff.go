@@ -16,7 +16,24 @@ import (
 // firewall, then gets its ports, which join their switches, and is served last. When nothing is removed that a rule names,
 // all changes of the firewall are one transaction.
 func Diff(e *Env, observed Observed, desired State) (Plan, error) {
-	d := differ{env: e, old: observed, want: desired, made: map[string]bool{}, gone: map[string]bool{}}
+	return newDiffer(e, observed, desired).plan()
+}
+
+// DiffRest is Diff; links that guests hold and that somebody marked as his own are left as they are, and returned.
+func DiffRest(e *Env, observed Observed, desired State) (Plan, []Stranger, error) {
+	d := newDiffer(e, observed, desired)
+	others := d.strangers()
+	p, err := d.plan()
+	return p, others, err
+}
+
+func newDiffer(e *Env, observed Observed, desired State) *differ {
+	d := &differ{env: e, old: observed, want: desired, alive: desired.alive(), made: map[string]bool{}, gone: map[string]bool{}}
+	d.first = d.renamed()
+	return d
+}
+
+func (d *differ) plan() (Plan, error) {
 	if err := cmp.Or(d.check(), d.checkSwitch()); err != nil {
 		return nil, err
 	}
@@ -26,7 +43,7 @@ func Diff(e *Env, observed Observed, desired State) (Plan, error) {
 	if len(d.gone) > 0 {
 		early, del = del, nil
 	}
-	return slices.Concat(d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
+	return slices.Concat(d.first, d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
 		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.switchPorts(), d.services()), nil
 }
 
@@ -35,6 +52,8 @@ type differ struct {
 	old  Observed
 	want State
 
+	alive        map[string]bool // owners of links that guests hold
+	first        Plan            // gives links their names back
 	linkRemovals Plan
 	gone         map[string]bool // links that the plan removes
 	made         map[string]bool // links that the plan makes
@@ -51,7 +70,7 @@ func (d *differ) check() error {
 		}
 	}
 	for _, name := range sortedKeys(d.want.Ports) {
-		if err := d.checkName(name, d.want.Ports[name].Owner, d.old.Ports[name].Owner); err != nil {
+		if err := d.checkHeld(name, d.want.Ports[name].Held, d.want.Ports[name].Owner, d.old.Ports[name].Owner); err != nil {
 			return err
 		}
 		if _, ok := d.old.Bridges[name]; ok {
@@ -59,7 +78,7 @@ func (d *differ) check() error {
 		}
 	}
 	for _, name := range sortedKeys(d.want.Macvlans) {
-		if err := d.checkName(name, d.want.Macvlans[name].Owner, d.old.Macvlans[name].Owner); err != nil {
+		if err := d.checkHeld(name, d.want.Macvlans[name].Held, d.want.Macvlans[name].Owner, d.old.Macvlans[name].Owner); err != nil {
 			return err
 		}
 	}
@@ -77,6 +96,34 @@ func (d *differ) checkName(name, want, have string) error {
 	return nil
 }
 
+// checkHeld is checkName for what a guest may hold: then it is never a dead one's.
+func (d *differ) checkHeld(name string, held bool, want, have string) error {
+	if held {
+		if err := d.strange(name, want, have); err != nil {
+			return err
+		}
+		return nil
+	}
+	return d.checkName(name, want, have)
+}
+
+// strange says how a link that a guest holds is not marked as its own; nil when it is, or is not marked at all.
+func (d *differ) strange(name, want, have string) *ForeignError {
+	if why, ok := d.old.Foreign[name]; ok {
+		return &ForeignError{Name: name, Why: why}
+	}
+	if have != "" && have != want {
+		return &ForeignError{Name: name, Why: fmt.Sprintf("belongs to %s, which may be in use", have)}
+	}
+	return nil
+}
+
+// spared reports whether a link that nobody wants is left alone: it is another owner's than the only one looked at, or has
+// the label of a guest that runs, which may have it open whatever its name, unless it was about to go.
+func (d *differ) spared(owner string, leaving bool) bool {
+	return owner != "" && (d.alive[owner] && !leaving || d.old.Owner != "" && owner != d.old.Owner)
+}
+
 // removals finds the links that have to go: those nobody wants, those of another owner, taps that are half-made (unless
 // somebody holds their descriptors). A half-made bridge that is wanted is finished instead.
 func (d *differ) removals() {
@@ -85,7 +132,11 @@ func (d *differ) removals() {
 	}
 	var ports []DeleteLink
 	for _, name := range sortedKeys(d.old.Ports) {
-		have, want := d.old.Ports[name], d.want.Ports[name]
+		have := d.old.Ports[name]
+		want, wanted := d.want.Ports[name]
+		if !wanted && d.spared(have.Owner, have.Leaving) {
+			continue
+		}
 		if have.Owner == "" && !want.Held || have.Owner != "" && have.Owner != want.Owner {
 			ports = append(ports, d.remove(name, have.Owner))
 		}

@@ -14,6 +14,9 @@ func (d *differ) macvlanRemovals() []DeleteLink {
 	for _, name := range sortedKeys(d.old.Macvlans) {
 		have := d.old.Macvlans[name]
 		want, wanted := d.want.Macvlans[name]
+		if !wanted && d.spared(have.Owner, have.Leaving) {
+			continue
+		}
 		other := have.Owner != "" && have.Owner != want.Owner
 		remade := have.Owner == "" || have.Tap != want.Tap || have.Lower != want.Lower
 		if !wanted || other || remade && !want.Held {

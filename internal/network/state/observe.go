@@ -31,6 +31,8 @@ type Scope struct {
 	// Pattern tells names that only our allocators make: a link with our group, such a name and no alias is ours and
 	// half-made. Names in Bridges, Ports and Macvlans count as such.
 	Pattern func(name string) bool
+	// Owner, where it is not "", is whose links alone are removed: a name may have become another's.
+	Owner string
 }
 
 // Observed is what was found, with what is needed to change it.
@@ -39,6 +41,7 @@ type Observed struct {
 	Index   map[string]int    // of the links in State
 	Foreign map[string]string // links that have a name of the scope and are not ours: what they are
 	All     bool              // everything of ours was looked at
+	Owner   string            // as the scope has it
 	Partial bool              // something may have been missed: nothing is removed because of it
 	// Advertised are links with routes that a router told us of, and that the kernel would drop when it begins to forward
 	// IPv6. They are looked at only where that is asked for.
@@ -51,7 +54,7 @@ type Observed struct {
 
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
 func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
-	o := Observed{All: s.All, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
+	o := Observed{All: s.All, Owner: s.Owner, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
 		Bridges: map[string]Bridge{}, Ports: map[string]Port{}, Macvlans: map[string]Macvlan{}, Lowers: map[string]Lower{},
 		Sysctls: map[string]string{}, Elements: map[Element]bool{}, Services: map[string]Service{},
 	}}
