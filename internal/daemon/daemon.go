@@ -87,6 +87,7 @@ func Run(ctx context.Context, o Options) error {
 		SaveFormat: s.SaveImageFormat, DumpFormat: s.DumpImageFormat,
 		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
 		LeaveLinks:  !s.HealLinks,
+		LeaveRules:  !s.HealFirewall,
 		OVSSocket:   s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})
 	if err != nil {

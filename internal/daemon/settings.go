@@ -37,6 +37,8 @@ type Settings struct {
 	OVSTimeoutSeconds int64 `toml:"ovs_timeout_seconds"`
 	// HealLinks says that what others change of links of guests and networks is put back while the daemon runs.
 	HealLinks bool `toml:"heal_links"`
+	// HealFirewall says that what others change of the firewall's rules of networks, and of forwarding, is put back.
+	HealFirewall bool `toml:"heal_firewall"`
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
@@ -52,7 +54,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		QEMUReadySeconds: 30,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
-		HealLinks: true,
+		HealLinks: true, HealFirewall: true,
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)

@@ -20,6 +20,7 @@ type healer struct {
 	queued   map[owned]map[heal.Thing]bool // what is to be looked at, by whose it is; there is one goroutine for each
 	patience heal.Patience
 	troubles map[heal.Thing]string // of what is not as it should be and is not put back
+	who      string                // changed the firewall's rules at last, where that was told
 }
 
 // owned is whose things are.
@@ -43,7 +44,7 @@ func (e *Engine) followLinks(context.Context) error {
 			return
 		}
 		e.knowLinks(links)
-		e.heal(m.Look(links, err != nil, healView{e}))
+		e.heal(append(m.Look(links, err != nil, healView{e}), heal.Thing{Kind: heal.Forwarding}))
 	}
 	e.work.Go(func() {
 		look()
@@ -69,13 +70,13 @@ func (e *Engine) unwatched(err error) {
 // heal has things looked at, those of one guest or network together, as soon as nobody else is busy with it; none where
 // that is switched off.
 func (e *Engine) heal(things []heal.Thing) {
-	if e.cfg.LeaveLinks {
-		return
-	}
 	h := &e.healer
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range things {
+		if t.Kind.IsLink() && e.cfg.LeaveLinks || !t.Kind.IsLink() && e.cfg.LeaveRules {
+			continue
+		}
 		o := owned{t.Kind, t.Owner}
 		if h.queued[o] == nil {
 			if h.queued == nil {
@@ -103,6 +104,14 @@ func (h *healer) next(o owned) []heal.Thing {
 
 // healOwned looks at what is queued of a guest or a network.
 func (e *Engine) healOwned(o owned) {
+	switch o.kind {
+	case heal.Rules:
+		e.healShared(o, e.healRules)
+		return
+	case heal.Forwarding:
+		e.healShared(o, e.healForwarding)
+		return
+	}
 	uuid, err := spec.ParseUUID(o.owner)
 	if err != nil { // a link with our label that we did not write
 		e.healer.next(o)
@@ -179,13 +188,31 @@ func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network,
 	if err != nil {
 		return err
 	}
-	return e.putBack(ctx, env, plan, t, fmt.Sprintf("bridge %s of network '%s'", t.Name, n.label),
-		"to have it otherwise, change the network (virsh net-edit, net-destroy)")
+	return e.putBack(ctx, env, plan, repair{
+		thing: t, what: fmt.Sprintf("bridge %s of network '%s'", t.Name, n.label),
+		instead: "to have it otherwise, change the network (virsh net-edit, net-destroy)",
+	})
+}
+
+// repair is what is said of a thing that is put back, or is not.
+type repair struct {
+	thing   heal.Thing
+	what    string // it is
+	instead string // of changing it can be done
+	who     string // changed it, where that can be told
+}
+
+// somebody is who changed it.
+func (r repair) somebody() string {
+	if r.who == "" {
+		return "somebody"
+	}
+	return r.who
 }
 
 // putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
-func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, t heal.Thing, what, instead string) error {
-	h := &e.healer
+func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r repair) error {
+	h, t := &e.healer, r.thing
 	now := e.now()
 	h.mu.Lock()
 	if len(plan) == 0 {
@@ -194,7 +221,7 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, t
 		delete(h.troubles, t)
 		h.mu.Unlock()
 		if again || troubled {
-			e.log.Info(what + " is as it should be again")
+			e.log.Info(r.what + " is as it should be again")
 		}
 		return nil
 	}
@@ -207,12 +234,22 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, t
 	commands := strings.TrimSpace(plan.String())
 	if !allowed {
 		if news {
-			e.troubled(t, fmt.Sprintf("%s was put back %d times within a minute and changed again each time: it is left alone now; %s, or put it back by hand:\n%s",
-				what, heal.Most, instead, commands))
+			by := ""
+			if r.who != "" {
+				by = " by " + r.who + " at last"
+			}
+			if !t.Kind.IsLink() { // dozens of lines
+				commands = "taproom plan"
+			}
+			e.troubled(t, fmt.Sprintf("%s was put back %d times within a minute and changed again each time%s: it is left alone now; %s, or put it back by hand:\n%s",
+				r.what, heal.Most, by, r.instead, commands))
 		}
 		return nil
 	}
-	e.log.Warn("somebody changed "+what+": it is put back; "+instead, "commands", commands)
+	if t.Kind == heal.Rules {
+		commands = fmt.Sprintf("%d lines", 1+strings.Count(commands, "\n"))
+	}
+	e.log.Warn(r.somebody()+" changed "+r.what+": it is put back; "+r.instead, "commands", commands)
 	e.writeDown(plan)
 	if err := plan.Apply(ctx, env); err != nil {
 		return errors.Join(err, env.CloseTaps())
@@ -238,21 +275,23 @@ func (e *Engine) troubled(t heal.Thing, what string) {
 	}
 }
 
-// asked begins afresh with what a client changes on purpose.
-func (h *healer) asked(owner spec.UUID) {
+// asked begins afresh with what a client changes on purpose, by its owner. It returns what was left alone.
+func (h *healer) asked(owner string) (left []heal.Thing) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	mine := func(t heal.Thing) bool { return t.Owner == owner.String() }
+	mine := func(t heal.Thing) bool { return t.Owner == owner }
 	h.patience.Forget(mine)
 	for t := range h.troubles {
 		if mine(t) {
 			delete(h.troubles, t)
+			left = append(left, t)
 		}
 	}
+	return left
 }
 
-// linkProblems are those that the administrator should know of.
-func (e *Engine) linkProblems() []string {
+// healProblems are those that the administrator should know of.
+func (e *Engine) healProblems() []string {
 	h := &e.healer
 	h.mu.Lock()
 	var out []string

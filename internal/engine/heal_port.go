@@ -121,7 +121,7 @@ func (e *Engine) healTap(ctx context.Context, d *domain, run *running, env *stat
 		return e.lostPort(ctx, d, run, t.Name)
 	}
 	if !missing || len(plan) > 0 {
-		err = e.putBack(ctx, env, plan, t, fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), "to have it elsewhere, use virsh update-device")
+		err = e.putBack(ctx, env, plan, repair{thing: t, what: fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), instead: "to have it elsewhere, use virsh update-device"})
 	}
 	// The bridge of a network is a matter of its own: it is being put back, or is just going.
 	network := slices.ContainsFunc(run.rec().Ports, func(p port) bool { return p.Name == t.Name && p.Network != "" })
@@ -152,7 +152,7 @@ func (e *Engine) healMacvtap(ctx context.Context, d *domain, run *running, env *
 	}
 	down := err == nil && !low.Up
 	if err = nil; !down || len(plan) > 0 {
-		err = e.putBack(ctx, env, plan, t, fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), "to have it otherwise, use virsh update-device")
+		err = e.putBack(ctx, env, plan, repair{thing: t, what: fmt.Sprintf("NIC %s of domain '%s'", t.Name, d.label), instead: "to have it otherwise, use virsh update-device"})
 	}
 	if err == nil && down {
 		err = fmt.Errorf("%s, which it lies on, is down; bring it up (ip link set dev %s up)", want.Lower, want.Lower)

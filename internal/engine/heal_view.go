@@ -139,6 +139,8 @@ func known(v heal.View, t heal.Thing) (ok bool) {
 		_, ok = v.Macvtap(t.Owner, t.Name)
 	case heal.Bridge:
 		_, ok = v.Bridge(t.Owner, t.Name)
+	default: // they are there for any network
+		ok = slices.ContainsFunc(v.All(), func(t heal.Thing) bool { return t.Kind == heal.Bridge })
 	}
 	return ok
 }

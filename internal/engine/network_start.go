@@ -79,7 +79,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.Bridge.Name, trace
 	})
-	e.healer.asked(n.uuid)
+	e.beginAfresh(n)
 	e.replugAll(ctx, n)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil

@@ -292,7 +292,7 @@ func (r *refitting) publish(ctx context.Context) error {
 		return err
 	}
 	if len(r.moves) > 0 || len(r.from.Startup.LinksDown) > 0 { // a network that came back meanwhile has plugged in what it knew
-		e.healer.asked(r.d.uuid)
+		e.healer.asked(r.d.uuid.String())
 		e.replug(ctx, r.d, r.run)
 	}
 	for _, name := range now {

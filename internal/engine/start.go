@@ -117,7 +117,7 @@ const portTries = 5
 func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 	run := s.running
 	run.settling.Store(false)
-	e.healer.asked(d.uuid)
+	e.healer.asked(d.uuid.String())
 	watch := e.watcher(d, run)
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = run, run.rec().ID, run.did.state, run.did.reason, false

@@ -1,5 +1,5 @@
-// Package heal decides what of ours on a host has to be looked at again when the kernel tells that links changed, and when
-// somebody has to be left alone who keeps changing a thing that is put back.
+// Package heal decides what of ours on a host has to be looked at again when the kernel tells that something changed, and
+// when somebody has to be left alone who keeps changing a thing that is put back.
 //
 // It is pure. What should be, it asks a View; it never says what to do about a thing, only which: whoever looks finds out
 // what is different now, and makes the difference. What is as it should be costs no look at the host.
@@ -13,22 +13,27 @@ import (
 	"taproom/internal/network/state"
 )
 
-// Thing is a link of ours that may not be as it should be.
+// Thing is something of ours that may not be as it should be.
 type Thing struct {
 	Kind  Kind
-	Owner string // UUID of the guest or the network
-	Name  string // of the link
+	Owner string // UUID of the guest or the network; "" for what all networks share
+	Name  string // of the link; "" for what there is one of
 }
 
-// Kind is what a link is for.
+// Kind is what a thing is for.
 type Kind string
 
-// The kinds of things.
+// The kinds of things. Rules and Forwarding are no links, and there is one of each.
 const (
-	Port    Kind = "port"    // of a guest
-	Macvtap Kind = "macvtap" // of a guest
-	Bridge  Kind = "bridge"  // of a network
+	Port       Kind = "port"       // of a guest
+	Macvtap    Kind = "macvtap"    // of a guest
+	Bridge     Kind = "bridge"     // of a network
+	Rules      Kind = "rules"      // of the firewall, of all networks
+	Forwarding Kind = "forwarding" // of packets, by the host
 )
+
+// IsLink reports whether it is a kind of links.
+func (k Kind) IsLink() bool { return k != Rules && k != Forwarding }
 
 // View is what should be, at the moment it is asked.
 type View interface {
@@ -99,11 +104,15 @@ func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
 }
 
 // Take takes in what the kernel tells. It returns the things that are not as they should be, or that were not, each once.
+// Whether forwarding is as it should be, no View says: whoever looks finds out.
 func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 	var out []Thing
 	for _, c := range changes {
 		l := c.Link
 		switch {
+		case c.Forwards:
+			out = with(out, Thing{Kind: Forwarding})
+			continue
 		case c.Lost: // which address, and whether it should be there, is for whoever looks
 			if b := m.bridges[l.Index]; b.owner != "" {
 				out = m.known(out, Thing{Bridge, b.owner, b.name}, v)

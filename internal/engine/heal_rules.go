@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"taproom/internal/engine/job"
+	"taproom/internal/network/heal"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// followRules watches the firewall's rules until the engine ends.
+func (e *Engine) followRules(context.Context) error {
+	w, ok := e.fw.(state.FirewallWatcher)
+	if !ok || e.cfg.LeaveRules {
+		return nil
+	}
+	e.work.Go(func() {
+		if err := w.Watch(e.ctx, e.rulesChanged); err != nil {
+			e.problem.add(e.log, fmt.Sprintf("what others do to the firewall's rules of networks is not noticed until the daemon is started again: %v%s", err, remedy(err)))
+		}
+	})
+	return nil
+}
+
+// rulesChanged has the rules looked at. They may have been changed by several: who was the first is shown.
+func (e *Engine) rulesChanged(who string) {
+	e.healer.mu.Lock()
+	if who != "" {
+		e.healer.who = who
+	}
+	e.healer.mu.Unlock()
+	e.heal([]heal.Thing{{Kind: heal.Rules}})
+}
+
+// lastWho is who changed the rules at last, and forgets it.
+func (h *healer) lastWho() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	who := h.who
+	h.who = ""
+	return who
+}
+
+// healShared looks at what all networks share.
+func (e *Engine) healShared(o owned, look func(context.Context) error) {
+	for _, t := range e.healer.next(o) {
+		if err := look(e.ctx); err != nil && e.ctx.Err() == nil {
+			e.troubled(t, fmt.Sprintf("the %s of networks cannot be put right: %v%s", t.Kind, err, remedy(err)))
+		}
+	}
+}
+
+// healRules makes the firewall have what all active networks have in it, in one transaction. Those that somebody is at work
+// on come when that has ended.
+func (e *Engine) healRules(ctx context.Context) error {
+	for {
+		busy, err := e.healIdleRules(ctx)
+		if err != nil || busy == nil {
+			return err
+		}
+		j, err := busy.slot.Begin(ctx, "look after the firewall")
+		if err != nil {
+			return nil //nolint:nilerr // the engine ends, or the network has gone and its elements with it
+		}
+		j.End()
+	}
+}
+
+// healIdleRules does that for the networks that nobody is at work on, and returns one of the others. While there is one,
+// nobody can say what of the rest is nobody's.
+func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
+	env := e.env()
+	got, err := state.Observe(ctx, env, state.Scope{AllElements: true})
+	if err != nil {
+		return nil, err
+	}
+	// Whoever has come since then has nothing in what was observed.
+	held, busy := e.holdNetworks(ctx)
+	defer func() {
+		for _, j := range held {
+			j.End()
+		}
+	}()
+	want := state.State{Elements: map[state.Element]bool{}}
+	for n := range held {
+		live := n.view().live
+		if live == nil {
+			continue
+		}
+		s, err := e.compileNetwork(live)
+		if err != nil {
+			return nil, err
+		}
+		want = want.Merge(state.State{Elements: s.Elements})
+	}
+	if busy != nil {
+		maps.DeleteFunc(got.Elements, func(el state.Element, _ bool) bool { return !want.Elements[el] })
+	}
+	plan, err := state.Diff(env, got, want)
+	if err != nil {
+		return nil, err
+	}
+	return busy, e.putBack(ctx, env, plan, repair{
+		thing: heal.Thing{Kind: heal.Rules}, what: "the firewall's rules of networks", who: e.healer.lastWho(),
+		instead: "for other rules use a table of your own; heal_firewall = false in taproomd.toml leaves these alone too",
+	})
+}
+
+// holdNetworks takes the slots of all networks that nobody is at work on, and returns one of the others.
+func (e *Engine) holdNetworks(ctx context.Context) (held map[*network]*job.Job, busy *network) {
+	held = map[*network]*job.Job{}
+	for _, n := range e.networks.all() {
+		if j, ok := n.slot.Try(ctx, "look after the firewall"); ok {
+			held[n] = j
+		} else {
+			busy = n
+		}
+	}
+	return held, busy
+}
+
+// beginAfresh is after a client has started a network: what was left alone is its own again, and what all networks share.
+func (e *Engine) beginAfresh(n *network) {
+	e.healer.asked(n.uuid.String())
+	e.heal(e.healer.asked(""))
+}
+
+// healForwarding makes the host forward as the active networks need it. Nobody's forwarding ends when a network goes, so it
+// does not matter who is just going.
+func (e *Engine) healForwarding(ctx context.Context) error {
+	sysctls, err := e.wantedSysctls()
+	if err != nil || len(sysctls) == 0 {
+		return err
+	}
+	env, want := e.env(), state.State{Sysctls: sysctls}
+	plan, err := planFor(ctx, env, want, want.Scope())
+	if err != nil {
+		return err
+	}
+	return e.putBack(ctx, env, plan, repair{
+		thing: heal.Thing{Kind: heal.Forwarding}, what: "what the host forwards for networks",
+		instead: "stop the networks that need it (virsh net-destroy), or set heal_firewall = false in taproomd.toml",
+	})
+}
+
+// wantedSysctls are the settings of the machine that active networks need.
+func (e *Engine) wantedSysctls() (map[string]string, error) {
+	var want state.State
+	for _, live := range e.activeNetworks() {
+		s, err := e.compileNetwork(live)
+		if err != nil {
+			return nil, err
+		}
+		want = want.Merge(state.State{Sysctls: s.Sysctls})
+	}
+	return want.Sysctls, nil
+}
+
+// activeNetworks are the documents of the networks that are active, by UUID.
+func (e *Engine) activeNetworks() map[spec.UUID]*spec.Network {
+	out := map[spec.UUID]*spec.Network{}
+	for _, n := range e.networks.all() {
+		if live := n.view().live; live != nil {
+			out[n.uuid] = live
+		}
+	}
+	return out
+}
+
+// settingsPoll is how often settings are looked at of which the kernel tells nothing when they change.
+const settingsPoll = 10 * time.Second
+
+// pollSettings looks at the settings of networks' bridges, and at those of the machine, again and again until the engine
+// ends.
+func (e *Engine) pollSettings(context.Context) error {
+	e.work.Go(func() {
+		tick := time.NewTicker(settingsPoll)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				e.heal(e.otherSettings())
+			case <-e.ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// otherSettings are the things whose settings are otherwise than they should be. What cannot be looked at is not.
+func (e *Engine) otherSettings() (out []heal.Thing) {
+	env := e.env()
+	for uuid, live := range e.activeNetworks() {
+		want, err := e.compileNetwork(live)
+		if err != nil {
+			continue
+		}
+		for name, w := range want.Bridges {
+			got, err := state.Observe(e.ctx, env, state.Scope{Bridges: []string{name}})
+			have, there := got.Bridges[name]
+			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static) {
+				out = append(out, heal.Thing{Kind: heal.Bridge, Owner: uuid.String(), Name: name})
+			}
+		}
+		for path, w := range want.Sysctls {
+			if have, err := e.k.Sysctl(path); err == nil && have != w {
+				out = append(out, heal.Thing{Kind: heal.Forwarding})
+			}
+		}
+	}
+	return out
+}
