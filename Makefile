@@ -47,7 +47,7 @@ crash: setup-test build ## the daemon is killed at every call, and 1000 times at
 clients: setup-test build ## the distribution's clients alone
 	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server
 
-nics: setup-test build ## a guest for each model of NICs, with one on every attachment: addresses, and traffic both ways
+nics: setup-test build ## a guest for each model of NICs, with one on every attachment, and guests with up to 82: addresses, and traffic both ways
 	TAPROOM_NICS=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/daemon/nictest
 
 # Not in build/: guests' users must reach their QEMU, and a clone may lie where they cannot.

@@ -5,6 +5,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
+	"taproom/internal/guest"
 	"taproom/internal/spec"
 )
 
@@ -142,6 +143,11 @@ func (e *Engine) DomainMessages(uuid spec.UUID, flags uint32) ([]string, error) 
 	if run := d.view().run; run != nil && (flags == 0 || flags&tainting != 0) {
 		for _, t := range run.rec().Tainted {
 			out = append(out, "tainted: "+t)
+		}
+	}
+	if run := d.view().run; run != nil && flags == 0 {
+		if how := guest.Crowded(run.hardware().doc); how != "" {
+			out = append(out, how)
 		}
 	}
 	_ = deprecation // nothing that is served is deprecated by QEMU so far

@@ -126,6 +126,9 @@ func (e *Engine) publishStart(d *domain, s *starting) server.Domain {
 		e.replug(e.ctx, d, run)
 	}
 	watch()
+	if how := guest.Crowded(s.doc); how != "" {
+		e.log.Warn("a guest has very many NICs: "+how, "domain", d.label)
+	}
 	told := s.events()
 	e.publish(server.DomainLifecycle{Domain: v.ref, Event: server.EventStarted, Detail: told.started})
 	if s.paused {

@@ -20,6 +20,7 @@ func Compile(d *spec.Domain, rt Runtime) (*Compiled, error) {
 	d = d.Clone()
 	setAliases(d, fam)
 	c := &compiler{d: d, dev: d.Devices, rt: rt, fam: fam, out: &Compiled{Config: &qemu.Config{}}, boot: map[string]int{}, noIO: reservesNoIO(d)}
+	c.vectors, c.fewer = nicVectors(d)
 	c.cfg = c.out.Config
 	c.out.Pins = Pins{FDSets: map[string]int{}, Boot: rt.Pins.Boot, VCPUs: rt.Pins.VCPUs, Added: rt.Pins.Added, Made: rt.Pins.Made}
 	steps := []func() error{
@@ -46,6 +47,9 @@ type compiler struct {
 	cfg  *qemu.Config
 	boot map[string]int // bootindex by alias
 	noIO bool           // root ports reserve no I/O space
+
+	vectors int  // interrupts by message of each virtio NIC
+	fewer   bool // they have so many, and not what they would
 }
 
 func (c *compiler) kvm() bool { return c.rt.Accel == "kvm" }

@@ -23,9 +23,13 @@ func nicQueues(n *spec.Interface, i int) (int, error) {
 func (c *compiler) nicDriverOptions(p qemu.Props, n *spec.Interface, queues int) qemu.Props {
 	if queues > 1 {
 		p = p.With("mq", true)
-		if c.fam.pci() {
-			p = p.With("vectors", 2*queues+2) // one per ring, one for the control queue, one for changes
-		}
+	}
+	switch {
+	case !c.fam.pci():
+	case c.fewer:
+		p = p.With("vectors", c.vectors)
+	case queues > 1:
+		p = p.With("vectors", 2*queues+2) // one per ring, one for the control queue, one for changes
 	}
 	if n.Teaming != nil && n.Teaming.Type == "persistent" {
 		p = p.With("failover", true)

@@ -15,6 +15,7 @@ func (c *completer) pciAddresses() error {
 	if !c.fam.pci() {
 		return nil
 	}
+	placed := c.nicsPlaced()
 	t, err := c.assign(true)
 	if err != nil {
 		return err
@@ -41,7 +42,10 @@ func (c *completer) pciAddresses() error {
 	if err := c.ioSpace(t); err != nil {
 		return err
 	}
-	return c.portsReserve(len(had))
+	if err := c.portsReserve(len(had)); err != nil {
+		return err
+	}
+	return c.shareInterrupts(placed)
 }
 
 // spare keeps one root port for hot-plug, once: in a document that leaves its buses to us.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxListeners = 16
+	maxListeners = 512 // two on each of very many links
 	// maxConnections bounds how many TCP connections one listener echoes at a time; more wait to be accepted.
 	maxConnections = 64
 )
@@ -31,7 +31,7 @@ func (l *listeners) listen(ctx context.Context, r wire.Listen) (wire.Listening, 
 		return wire.Listening{}, fmt.Errorf("%d listeners are open already", maxListeners)
 	}
 	at := net.JoinHostPort(r.Address, strconv.Itoa(r.Port))
-	var config net.ListenConfig
+	config := net.ListenConfig{Control: bindTo(r.Link)}
 	var bound net.Addr
 	var closer io.Closer
 	switch r.Protocol {

@@ -42,8 +42,9 @@ func (n *nics) describe() []wire.NIC {
 		if l.Flags&net.FlagLoopback != 0 {
 			continue
 		}
+		device := filepath.Join("/sys/class/net", l.Name, "device")
 		d := wire.NIC{
-			Name: l.Name, MAC: l.HardwareAddr.String(), MTU: l.MTU, Driver: driver(filepath.Join("/sys/class/net", l.Name, "device")),
+			Name: l.Name, MAC: l.HardwareAddr.String(), MTU: l.MTU, Driver: driver(device), Vectors: vectors(device),
 			Up: l.Flags&net.FlagUp != 0, Carrier: carrier(l.Name), Addresses: []string{},
 		}
 		addrs, _ := l.Addrs()
@@ -66,15 +67,7 @@ func (n *nics) describe() []wire.NIC {
 func (n *nics) waitLeases(ctx context.Context, count int) {
 	for {
 		wake := n.wake()
-		leases, pending := 0, false
-		for _, nic := range n.describe() {
-			if nic.Lease != nil {
-				leases++
-			} else if nic.Carrier {
-				pending = true
-			}
-		}
-		if !pending && leases >= count {
+		if leases, pending := n.leases(); !pending && leases >= count {
 			return
 		}
 		select {
@@ -85,6 +78,26 @@ func (n *nics) waitLeases(ctx context.Context, count int) {
 	}
 }
 
+// leases counts them, and tells whether a link with a carrier has none. It is asked at every change of any link, and so
+// looks at no more of very many than it must.
+func (n *nics) leases() (count int, pending bool) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return 0, false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range links {
+		switch c := n.byName[l.Name]; {
+		case c != nil && c.lease != nil:
+			count++
+		case l.Flags&net.FlagLoopback == 0 && carrier(l.Name):
+			pending = true
+		}
+	}
+	return count, pending
+}
+
 // driver returns the name of the driver that has a device.
 func driver(device string) string {
 	target, err := os.Readlink(filepath.Join(device, "driver"))
@@ -92,6 +105,19 @@ func driver(device string) string {
 		return ""
 	}
 	return filepath.Base(target)
+}
+
+// vectors counts the interrupts by message that a device has, or the PCI device on which a virtio device is.
+func vectors(device string) int {
+	real, err := filepath.EvalSymlinks(device)
+	if err != nil {
+		return 0
+	}
+	if strings.HasPrefix(filepath.Base(real), "virtio") {
+		real = filepath.Dir(real)
+	}
+	entries, _ := os.ReadDir(filepath.Join(real, "msi_irqs")) // not there when it has none
+	return len(entries)
 }
 
 // parseRoutes reads /proc/net/route, whose addresses are words in the machine's byte order.

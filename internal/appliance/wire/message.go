@@ -82,6 +82,7 @@ type NIC struct {
 	Name      string   `json:"name"`
 	MAC       string   `json:"mac"`
 	Driver    string   `json:"driver,omitempty"`
+	Vectors   int      `json:"vectors,omitempty"` // of MSI or MSI-X; 0: it has a line, which it may share
 	MTU       int      `json:"mtu"`
 	Up        bool     `json:"up"`
 	Carrier   bool     `json:"carrier"`
@@ -139,7 +140,8 @@ type TrafficResult struct {
 type Listen struct {
 	Protocol string `json:"protocol"`
 	Address  string `json:"address,omitempty"`
-	Port     int    `json:"port"` // 0: any
+	Link     string `json:"link,omitempty"` // what comes by this link alone, and back by it
+	Port     int    `json:"port"`           // 0: any
 }
 
 // Listening tells where the guest echoes.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"taproom/internal/spec"
 )
 
 // active are the listed objects of a kind that are active.
@@ -37,30 +39,51 @@ func compare(what string, have, want []string) []string {
 	return wrong
 }
 
-// links compares the bridges and taps of the namespace with what is active.
+// links compares the bridges, taps and macvtaps of the namespace with what is active: of a guest's, how many there are.
 func (w *world) links(seen map[string]sight) []string {
 	links, err := w.k.Links()
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var have, want []string
+	taps := numbered{}
 	for _, l := range links {
 		switch {
 		case l.Kind == "bridge" && l.Group != 0: // those of group 0 are somebody else's
 			have = append(have, l.Name+" "+l.Alias)
 		case l.Kind == "tun":
-			have = append(have, "tap "+l.Alias)
+			have = append(have, taps.next("tap", l.Alias))
+		case l.Kind == "macvtap":
+			have = append(have, taps.next(l.Kind, l.Alias))
 		}
 	}
 	for _, n := range w.active(seen, "network") {
 		want = append(want, n.bridge()+" taproom:"+n.uuid.String())
 	}
 	for _, d := range w.active(seen, "domain") {
-		if strings.Contains(d.xml, "<interface type='network'") {
-			want = append(want, "tap taproom:"+d.uuid.String())
-		}
+		want = append(want, seen[d.name].nics...)
 	}
 	return compare("link", have, want)
+}
+
+// nicLinks are the links that the NICs of a running guest's document have.
+func nicLinks(o *object, doc *spec.Domain) []string {
+	var out []string
+	taps := numbered{}
+	for _, n := range doc.Devices.Interfaces {
+		if kind := map[string]string{"network": "tap", "bridge": "tap", "direct": "macvtap"}[n.Type]; kind != "" {
+			out = append(out, taps.next(kind, "taproom:"+o.uuid.String()))
+		}
+	}
+	return out
+}
+
+// numbered tells things of one kind and owner apart.
+type numbered map[string]int
+
+func (n numbered) next(kind, owner string) string {
+	n[kind+owner]++
+	return fmt.Sprintf("%s %d of %s", kind, n[kind+owner], owner)
 }
 
 // files compares what lies in the daemon's directories with what is listed.

@@ -15,18 +15,23 @@ const (
 	sharedNIC  = "<interface type='direct'><mac address='52:54:00:97:02:01'/><source dev='low1' mode='bridge'/><model type='virtio'/></interface>"
 	lentNIC    = "<interface type='direct'><mac address='" + lentGuests + "'/><source dev='low2' mode='passthrough'/><model type='virtio'/></interface>"
 	moreNIC    = "<interface type='direct'><mac address='52:54:00:97:02:03'/><source dev='low1' mode='private'/><model type='virtio'/></interface>"
+	tapNIC     = "<interface type='bridge'><mac address='52:54:00:97:02:04'/><source bridge='br-there'/><model type='virtio'/></interface>"
+	queuedNIC  = "<interface type='bridge'><mac address='52:54:00:97:02:05'/><source bridge='br-there'/><model type='virtio'/><driver queues='2'/></interface>"
+	moreTapNIC = "<interface type='bridge'><mac address='52:54:00:97:02:06'/><source bridge='br-there'/><model type='virtio'/></interface>"
 )
 
-// TestADaemonKilledBesideAGuestOnMacvtapsLeavesNone ends it at every call while a guest lives whose macvtaps, unlike taps,
-// do not go with its QEMU, and one of which changes the address of the link that it lies on.
-func TestADaemonKilledBesideAGuestOnMacvtapsLeavesNone(t *testing.T) {
+// TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone ends it at every call while a guest lives with taps, one of two
+// queues, and macvtaps, to which a tap and a macvtap are added. Macvtaps, unlike taps, do not go with its QEMU, and one of
+// them changes the address of the link that it lies on.
+func TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone(t *testing.T) {
 	t.Parallel()
 	everyCall(t, trial{
 		world: func(t *testing.T) *world {
 			w := newWorld(t)
 			w.NS.Keep("link low?", "link far?")
 			w.NS.Shell("ip link add low1 type veth peer name far1; ip link add low2 address " + lentOwn + " type veth peer name far2")
-			w.objects = append(w.objects, newDomain(1, nil, w.disk(1, nil), "", sharedNIC+lentNIC))
+			w.objects = append(w.objects, newDomain(1, nil, w.disk(1, nil), "", tapNIC+sharedNIC+queuedNIC+lentNIC))
+			w.bridge("br-there")
 			return w
 		},
 		before: func(w *world) error {
@@ -38,8 +43,10 @@ func TestADaemonKilledBesideAGuestOnMacvtapsLeavesNone(t *testing.T) {
 		stride: 9,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
-			plug := func(o *object) step { return attach(o, moreNIC, affectLive) }
-			for _, next := range []func(*object) step{define, start, plug, destroy, startPaused, destroy, undefine} {
+			plug := func(nic string) func(*object) step {
+				return func(o *object) step { return attach(o, nic, affectLive) }
+			}
+			for _, next := range []func(*object) step{define, start, plug(moreNIC), plug(moreTapNIC), destroy, startPaused, destroy, undefine} {
 				if err := w.do(c, next(o)); err != nil {
 					return err
 				}

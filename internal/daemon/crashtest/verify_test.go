@@ -68,7 +68,8 @@ func broken(err error) error {
 // sight is what is seen of an object.
 type sight struct {
 	belief
-	pid int
+	pid  int
+	nics []string // of a domain that is active, the links that its live document says there are
 }
 
 // look compares everything once. An error is one of the connection.
@@ -141,7 +142,11 @@ func (w *world) listed(ctx context.Context, c *client.Client) (map[string]sight,
 				return nil, err
 			}
 			pid, _ := w.qemuOf(o) // without one it is 0, which is noticed
-			s.paused, s.pid = truthOf(state.State == statePaused), pid
+			doc, err := document(c, o, 0)
+			if err != nil {
+				return nil, err
+			}
+			s.paused, s.pid, s.nics = truthOf(state.State == statePaused), pid, nicLinks(o, doc)
 			seen[o.name] = s
 			continue
 		}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
+	"taproom/internal/api/remote"
 	"taproom/internal/appliance"
 	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
@@ -79,29 +81,60 @@ func TestVHostCarriesTheTrafficOfVirtioNICsWhereTheKernelHasIt(t *testing.T) {
 // try boots a guest with NICs and holds that each has an address and passes traffic.
 func try(t *testing.T, nics []nic) {
 	t.Helper()
-	d := daemontest.New(t)
-	m := &machine{T: t, daemon: d, client: d.Client()}
+	(&machine{T: t}).try(nics)
+}
+
+func (m *machine) try(nics []nic) {
+	m.Helper()
+	m.daemon = daemontest.New(m.T)
+	m.client = m.daemon.Client()
 	m.start(nics)
 	m.says(nics)
-	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: len(nics), Seconds: int(patience / time.Second)})
+	m.notes()
+	byMAC := m.links(nics)
+	tcp, udp := echoServers(m.T, m.daemon.NS)
+	for i, nic := range nics {
+		link, ok := byMAC[mac(i)]
+		if !ok {
+			continue
+		}
+		m.fromGuest(nic, link.Name, tcp, udp)
+		for _, protocol := range []string{"tcp", "udp"} {
+			ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: protocol, Link: link.Name, Port: guestPort})
+		}
+		m.fromHost(nic, link.Lease.Address)
+		if m.Failed() {
+			break // each wait for what does not come is long
+		}
+	}
+	m.remove(nics)
+}
+
+// links are the guest's, by address, once each has a lease. Those that have none, or not the driver and interrupts that they
+// should, are said to be missing.
+func (m *machine) links(nics []nic) map[string]wire.NIC {
+	m.Helper()
+	seconds := int(patience / 2 / time.Second) // so that the guest answers, with what it has, before it is not waited for
+	ask[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: seconds})
+	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: len(nics), Seconds: seconds})
 	byMAC := map[string]wire.NIC{}
 	for _, l := range n.NICs {
 		byMAC[l.MAC] = l
 	}
-	tcp, udp := echoServers(t, d.NS)
-	for _, protocol := range []string{"tcp", "udp"} {
-		ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: protocol, Port: guestPort})
-	}
 	for i, nic := range nics {
 		link := byMAC[mac(i)]
-		if link.Lease == nil || link.Driver != drivers()[nic.model] {
-			t.Errorf("%s on %s: the guest has %+v", nic.model, nic.name, link)
-			continue
+		if link.Lease == nil || link.Driver != drivers()[nic.model] || m.vectors != nil && link.Vectors != *m.vectors {
+			m.Errorf("%s on %s: the guest has %+v", nic.model, nic.name, link)
 		}
-		m.fromGuest(nic, link.Name, tcp, udp)
-		m.fromHost(nic, link.Lease.Address)
+		if link.Lease == nil {
+			delete(byMAC, mac(i))
+		}
 	}
-	m.remove(nics)
+	if m.Failed() {
+		said, _ := os.ReadFile(m.console)
+		m.Logf("the guest said: %s", said)
+	}
+	return byMAC
 }
 
 // machine is a guest that boots.
@@ -110,6 +143,11 @@ type machine struct {
 	daemon *daemontest.Daemon
 	client *client.Client
 	guest  string // its document
+
+	console    string // what it says, in a file
+	processors int    // 0 is one
+	vectors    *int   // how many interrupts by message each NIC is to have; nil for any number
+	parameters string // of its kernel
 }
 
 const name = "nics"
@@ -145,12 +183,13 @@ func (m *machine) document(nics []nic) string {
 		}
 		fmt.Fprintf(&b, "<interface type='%s'><mac address='%s'/>%s<model type='%s'/>%s<rom enabled='no'/></interface>", n.kind, mac(i), n.inside, n.model, driver)
 	}
-	return fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='MiB'>192</memory>
+	m.console = filepath.Join(m.TempDir(), "console")
+	return fmt.Sprintf(`<domain type='qemu'><name>%s</name><memory unit='MiB'>%d</memory><vcpu>%d</vcpu>
   <os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s</cmdline></os>
   <features><acpi/></features>
-  <devices><controller type='usb' model='none'/>%s
+  <devices><controller type='usb' model='none'/>%s<serial type='file'><source path='%s'/></serial>
     <channel type='unix'><target type='virtio' name='%s'/></channel><memballoon model='none'/></devices></domain>`,
-		name, g.Kernel, g.Initrd, g.Cmdline, b.String(), wire.PortName)
+		name, 192+2*len(nics), max(m.processors, 1), g.Kernel, g.Initrd, g.Cmdline+" "+m.parameters, b.String(), m.console, wire.PortName)
 }
 
 // apply makes a document's object exist and run, or go.
@@ -236,5 +275,36 @@ func (m *machine) says(nics []nic) {
 	}
 	if got := strings.Count(xml, "<driver name='vhost'"); got != vhosts {
 		m.Errorf("%d NICs have vhost, and the document says so of %d:\n%s", vhosts, got, xml)
+	}
+}
+
+// notes holds that the daemon says so, to whoever lists what there is and to libvirt's clients, when the NICs have fewer
+// interrupts than they would take, and else nothing.
+func (m *machine) notes() {
+	m.Helper()
+	s, err := m.client.Status(m.Context())
+	if err != nil {
+		m.Fatal(err)
+	}
+	dom, err := m.client.Domain(m.Context(), name)
+	if err != nil {
+		m.Fatal(err)
+	}
+	var messages remote.Strings
+	if err := m.client.Call(m.Context(), remote.ProgramRemote, remote.ProcDomainGetMessages, &remote.DomainFlags{Domain: dom}, &messages); err != nil {
+		m.Fatal(err)
+	}
+	want := ""
+	switch {
+	case m.vectors == nil, *m.vectors == 3:
+	case *m.vectors == 0:
+		want = "so they have no MSI-X and share the lines of PCI"
+	default:
+		want = "so the queues of each share one"
+	}
+	for whom, said := range map[string][]string{"taproom ls": s.Problems, "virsh dominfo": messages.S, "the log": strings.Split(m.daemon.Said(), "\n")} {
+		if got := slices.ContainsFunc(said, func(l string) bool { return strings.Contains(l, " virtio NICs would take ") }); got != (want != "") || !strings.Contains(strings.Join(said, "\n"), want) {
+			m.Errorf("%s says %q, want %q in it", whom, said, want)
+		}
 	}
 }

@@ -1,0 +1,43 @@
+package nictest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// A guest with very many NICs sees them all, each gets an address, and traffic passes both ways on each: with a processor
+// whose interrupts are too few for any NIC to have its own, with one that has two for each, and with enough.
+func TestAGuestWithVeryManyNICsHasThemAllWorking(t *testing.T) {
+	if os.Getenv("TAPROOM_NICS") == "" {
+		t.Skip("guests with 82 NICs boot: run `make nics`")
+	}
+	for _, c := range []struct {
+		attachment                attachment
+		nics, processors, vectors int
+	}{
+		{tap(9), 82, 1, 0},
+		{tap(9), 50, 1, 2},
+		{macvtap(9, "bridge"), 82, 2, 3},
+	} {
+		t.Run(fmt.Sprintf("%d %s, %d processors", c.nics, c.attachment.name, c.processors), func(t *testing.T) {
+			nics := make([]nic, c.nics)
+			for i := range nics {
+				a := c.attachment
+				a.name = fmt.Sprintf("%s %d", a.name, i)
+				if i > 0 { // all of them are on what was made for the first
+					a.network, a.prepare, a.undo = "", "", ""
+				}
+				nics[i] = nic{attachment: a, model: "virtio"}
+			}
+			// They are all on one segment, where a guest otherwise answers for the address of each on any of them.
+			parameters := "sysctl.net.ipv4.conf.all.arp_ignore=1 sysctl.net.ipv4.conf.all.arp_announce=2 ipv6.disable=1 loglevel=5"
+			(&machine{T: t, processors: c.processors, vectors: &c.vectors, parameters: parameters}).try(nics)
+		})
+	}
+}
+
+// tap is one on the bridge of segment n.
+func tap(n int) attachment {
+	return attachment{name: "tap", network: segment(n, "many"), kind: "bridge", inside: fmt.Sprintf("<source bridge='seg%d'/>", n), host: hostOf(n)}
+}
