@@ -85,10 +85,11 @@ func Run(ctx context.Context, o Options) error {
 		UIDFirst: uint32(s.UIDFirst), UIDLast: uint32(s.UIDFirst + s.UIDCount - 1), // check has seen that they fit
 		VNCFirst: uint16(s.VNCPortFirst), VNCLast: uint16(s.VNCPortLast), Identity: id,
 		SaveFormat: s.SaveImageFormat, DumpFormat: s.DumpImageFormat,
-		ReadyWithin: time.Duration(s.QEMUReadySeconds) * time.Second,
-		LeaveLinks:  !s.HealLinks,
-		LeaveRules:  !s.HealFirewall,
-		OVSSocket:   s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
+		ReadyWithin:     time.Duration(s.QEMUReadySeconds) * time.Second,
+		LeaveLinks:      !s.HealLinks,
+		LeaveRules:      !s.HealFirewall,
+		FirewallBackend: s.FirewallBackend,
+		OVSSocket:       s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})
 	if err != nil {
 		return fmt.Errorf("take over what is there: %w", err)

@@ -39,6 +39,8 @@ type Settings struct {
 	HealLinks bool `toml:"heal_links"`
 	// HealFirewall says that what others change of the firewall's rules of networks, and of forwarding, is put back.
 	HealFirewall bool `toml:"heal_firewall"`
+	// FirewallBackend keeps the rules of networks: nftables or iptables; auto takes the first of them that works.
+	FirewallBackend string `toml:"firewall_backend"`
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
@@ -54,7 +56,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		QEMUReadySeconds: 30,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
-		HealLinks: true, HealFirewall: true,
+		HealLinks: true, HealFirewall: true, FirewallBackend: "auto",
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -124,6 +126,9 @@ func (s Settings) check() error {
 		return fmt.Errorf("ovs_socket: %q is not an absolute path", s.OVSSocket)
 	case !filepath.IsAbs(s.Emulator):
 		return fmt.Errorf("emulator: %q is not an absolute path", s.Emulator)
+	}
+	if err := engine.CheckFirewallBackend(s.FirewallBackend); err != nil {
+		return fmt.Errorf("firewall_backend: %w", err)
 	}
 	for _, f := range []struct{ name, value string }{{"save_image_format", s.SaveImageFormat}, {"dump_image_format", s.DumpImageFormat}} {
 		if err := engine.CheckImageFormat(f.value); err != nil {

@@ -33,6 +33,7 @@ type Config struct {
 	VNCFirst, VNCLast uint16
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
+	FirewallBackend   string        // "" is auto; see CheckFirewallBackend
 	LeaveLinks        bool          // what others do to links is not put back while the daemon runs
 	LeaveRules        bool          // nor what they do to the firewall's rules and to forwarding
 	OVSSocket         string        // of Open vSwitch's database; "" is where the distributions have it

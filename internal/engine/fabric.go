@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/host/nft"
 	"taproom/internal/network/firewall"
+	"taproom/internal/network/firewall/choice"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/ovs"
 	"taproom/internal/network/state"
@@ -26,8 +26,9 @@ const (
 
 // fabric is the host side of networks: what carries a plan out.
 type fabric struct {
-	nft    *nft.Conn
-	fw     state.FirewallBackend // requests that arrive together share a transaction
+	nft    *nft.Conn // nil where the kernel has no nf_tables
+	chosen *choice.Chosen
+	fw     state.FirewallBackend // the one chosen; requests that arrive together share a transaction
 	helper *helperService
 	ovs    *ovs.Switch
 	// idle orders "the last network went" against "a network comes", for the helper process.
@@ -35,12 +36,12 @@ type fabric struct {
 }
 
 // openFabric connects to the firewall and prepares the network helper.
-func (e *Engine) openFabric(context.Context) error {
-	conn, err := nft.Open(e.k)
+func (e *Engine) openFabric(ctx context.Context) error {
+	conn, chosen, err := e.openFirewall(ctx)
 	if err != nil {
-		return fmt.Errorf("open the firewall: %w", err)
+		return err
 	}
-	e.fabric = &fabric{nft: conn, fw: firewall.NewGroup(firewall.New(conn, e.cfg.Identity.Table)), ovs: &ovs.Switch{
+	e.fabric = &fabric{nft: conn, chosen: chosen, fw: firewall.NewGroup(chosen.Backend), ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
 	}}
 	uid, err := e.uids.Take()
@@ -62,7 +63,9 @@ func (e *Engine) closeFabric() {
 		return
 	}
 	e.helper.close()
-	e.nft.Close()
+	if e.nft != nil {
+		e.nft.Close()
+	}
 }
 
 // env is what a plan is made for and carried out on. Each has its own taps.

@@ -39,6 +39,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
 	}
+	e.clearOtherFirewalls(ctx)
 	if err := e.takeOverSwitch(ctx); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestSettings(t *testing.T) {
 	for _, c := range []struct{ name, toml, want string }{
 		{"no TOML", "uid_first: 7\n", "ROOT/etc/taproom/taproomd.toml: line 1: expected '=' after key"},
 		{"binary", "\x00\x01\x02", "ROOT/etc/taproom/taproomd.toml: line 1: invalid character at start of key: U+0000"},
-		{"unknown setting", "emulater = '/usr/bin/qemu'\nuid_frist = 3\n", "ROOT/etc/taproom/taproomd.toml: there are no settings emulater (line 1), uid_frist (line 2); there are group, emulator, uid_first, uid_count, vnc_port_first, vnc_port_last, qemu_ready_seconds, ovs_socket, ovs_timeout_seconds, heal_links, heal_firewall, save_image_format, dump_image_format"},
+		{"unknown setting", "emulater = '/usr/bin/qemu'\nuid_frist = 3\n", "ROOT/etc/taproom/taproomd.toml: there are no settings emulater (line 1), uid_frist (line 2); there are group, emulator, uid_first, uid_count, vnc_port_first, vnc_port_last, qemu_ready_seconds, ovs_socket, ovs_timeout_seconds, heal_links, heal_firewall, firewall_backend, save_image_format, dump_image_format"},
 		{"wrong kind", "uid_first = 'many'\n", "ROOT/etc/taproom/taproomd.toml: line 1: uid_first has a value of a wrong kind"},
 		{"root", "uid_first = 0\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 0 and 65536 are no range of users without root"},
 		{"no users", "uid_first = 70000\nuid_count = 0\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 70000 and 0 are no range of users without root"},
@@ -44,6 +44,7 @@ func TestSettings(t *testing.T) {
 		{"overflow", "uid_first = 9000000000000000000\nuid_count = 9000000000000000000\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 9000000000000000000 and 9000000000000000000 are no range of users without root"},
 		{"none for guests", "uid_count = 2\n", "ROOT/etc/taproom/taproomd.toml: uid_count: 2 users leave none for a guest; 2 are the daemon's own"},
 		{"negative", "uid_first = 70000\nuid_count = -4\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 70000 and -4 are no range of users without root"},
+		{"no such back end", "firewall_backend = 'ebtables'\n", "ROOT/etc/taproom/taproomd.toml: firewall_backend: \"ebtables\" is none of auto, nftables, iptables"},
 		{"ports backwards", "vnc_port_first = 6000\nvnc_port_last = 5950\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 6000 to 5950 is no range of ports from 5900 up"},
 		{"ports too low", "vnc_port_first = 80\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 80 to 65535 is no range of ports from 5900 up"},
 		{"port too high", "vnc_port_last = 70000\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 5900 to 70000 is no range of ports from 5900 up"},

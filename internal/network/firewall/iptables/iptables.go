@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"taproom/internal/host/xtables"
 	"taproom/internal/network/firewall"
@@ -15,6 +16,7 @@ import (
 type Firewall struct {
 	programs xtables.Programs
 	table    string
+	interval time.Duration // of a Watch
 }
 
 var _ firewall.Backend = (*Firewall)(nil)
@@ -26,7 +28,7 @@ func New(p xtables.Programs, table string) (*Firewall, error) {
 			return nil, fmt.Errorf("chain %s: the kernel has names of at most %d characters", name, longest)
 		}
 	}
-	return &Firewall{programs: p, table: table}, nil
+	return &Firewall{programs: p, table: table, interval: Interval}, nil
 }
 
 // families in the order in which they are changed.
@@ -172,6 +174,16 @@ func (f *Firewall) restore(ctx context.Context, was []sight) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Any reports whether there is anything of ours, sound or not.
+func (f *Firewall) Any(ctx context.Context) (bool, error) {
+	for _, v6 := range families {
+		if s, err := f.look(ctx, v6); err != nil || s.any() {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // Clear removes all that is ours, in both families, sound or not, and says whether there was anything.

@@ -138,3 +138,9 @@ func (s sight) entered(specs []chainSpec) bool {
 	slices.Sort(got)
 	return slices.Equal(want, got)
 }
+
+// Own reports whether a chain is one of those of a daemon with that table.
+func Own(table, chain string) bool {
+	_, ours := layout{prefix: table}.own(chain)
+	return ours
+}

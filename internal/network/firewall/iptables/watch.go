@@ -1,0 +1,52 @@
+package iptables
+
+import (
+	"context"
+	"time"
+
+	"taproom/internal/network/state"
+)
+
+var _ state.FirewallWatcher = (*Firewall)(nil)
+
+// Interval is how often Watch looks: the older of the kernel's interfaces tells nobody of a change.
+const Interval = 2 * time.Second
+
+// Watch implements state.FirewallWatcher. It does not learn who made a change, and takes those of this daemon for others'.
+func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
+	last, err := f.fingerprint(ctx)
+	if err != nil {
+		return err
+	}
+	changed("")
+	tick := time.NewTicker(f.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now, err := f.fingerprint(ctx)
+		if err != nil { // somebody holds the lock, or ctx is done: the next look will tell
+			continue
+		}
+		if now != last {
+			last = now
+			changed("")
+		}
+	}
+}
+
+// fingerprint is all that is ours, as text.
+func (f *Firewall) fingerprint(ctx context.Context) (string, error) {
+	text := ""
+	for _, v6 := range families {
+		s, err := f.look(ctx, v6)
+		if err != nil {
+			return "", err
+		}
+		text += s.ours(tableMain) + s.ours(tableNAT)
+	}
+	return text, nil
+}
