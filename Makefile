@@ -70,7 +70,7 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
 
 # What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel.
-PKG ?= ./internal/host/... ./internal/network/state ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
+PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
   ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost
 lab: setup-test setup-lab build ## the kernel's tests on kernels of the distribution, in emulated guests, and what runs nowhere
 	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(foreach p,$(PKG),'$(p)')

@@ -75,14 +75,18 @@ func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *j
 	for try := 1; ; try++ {
 		r.Ports = left
 		want := linksOf(r)
-		want.SwitchPorts = nil // they come last, all in one transaction
-		plan, err := planFor(ctx, env, want, state.Scope{Lowers: want.Scope().Lowers})
+		r.Ports = ports
+		want.SwitchPorts = switchState(r) // they come last, all in one transaction; what is wrong with one is known before
+		scope := want.Scope()
+		plan, err := planFor(ctx, env, want, state.Scope{Lowers: scope.Lowers, SwitchPorts: scope.SwitchPorts, SwitchBridges: scope.SwitchBridges})
 		if err == nil {
 			err = plan.Apply(ctx, env)
 		}
 		if err == nil {
-			r.Ports = ports
-			return env, e.joinSwitch(ctx, env, r)
+			if len(want.SwitchPorts) > 0 {
+				e.watchSwitch()
+			}
+			return env, nil
 		}
 		var taken *state.TakenError
 		switch {

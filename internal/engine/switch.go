@@ -98,7 +98,8 @@ func (e *Engine) onSwitch(name string) bool {
 	ctx, cancel := context.WithTimeout(e.ctx, ovsLook)
 	defer cancel()
 	v, err := e.ovs.Observe(ctx, state.SwitchScope{Bridges: []string{name}})
-	return err == nil && v.Bridges[name]
+	_, there := v.Bridges[name]
+	return err == nil && there
 }
 
 // switchBridge refuses what is known not to be a bridge of Open vSwitch; whether it has one is asked when the port is made.
@@ -134,22 +135,6 @@ func (e *Engine) switchNames(ctx context.Context, ports []port) (map[string]bool
 		return nil, nil
 	}
 	return e.ovs.Names(ctx)
-}
-
-// joinSwitch plugs taps that were just made into Open vSwitch.
-func (e *Engine) joinSwitch(ctx context.Context, env *state.Env, r record) error {
-	want := state.State{SwitchPorts: switchState(r)}
-	if len(want.SwitchPorts) == 0 {
-		return nil
-	}
-	plan, err := planFor(ctx, env, want, want.Scope())
-	if err == nil {
-		err = plan.Apply(ctx, env)
-	}
-	if err == nil {
-		e.watchSwitch()
-	}
-	return err
 }
 
 // leaveSwitch removes ports of Open vSwitch that a record names. When it cannot be reached, they are removed as soon as it

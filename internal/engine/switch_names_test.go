@@ -95,6 +95,9 @@ func TestAnOwnNameThatOpenVSwitchHasIsRefused(t *testing.T) {
 	if !errors.Is(err, state.ErrForeign) || !strings.Contains(err.Error(), "link front0 is somebody else's: it is a port of bridge br0 of Open vSwitch") {
 		t.Errorf("got %v", err)
 	}
+	if len(env.Taps) > 0 {
+		t.Errorf("a tap was made of the name, and plugged in there: %v", env.Taps)
+	}
 	if err := errors.Join(e.removePorts(t.Context(), r), env.CloseTaps()); err != nil {
 		t.Error(err)
 	}

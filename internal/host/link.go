@@ -20,8 +20,10 @@ type Link struct {
 	Group  uint32
 	Alias  string
 	Master int // index of the bridge it is a port of; 0 is none
-	Lower  int // index of the link it lies on; a veth's is its other end, perhaps in another namespace
-	Up     bool
+	// OfSwitch says that its master is the kernel's datapath of Open vSwitch: which bridge it is on only the switch knows.
+	OfSwitch bool
+	Lower    int // index of the link it lies on; a veth's is its other end, perhaps in another namespace
+	Up       bool
 	// AllMulticast says that it takes every multicast frame, since somebody asked it to.
 	AllMulticast bool
 	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
@@ -134,6 +136,7 @@ func parseLinkInfo(l *Link, b []byte) error {
 		switch {
 		case kind == unix.IFLA_INFO_SLAVE_KIND:
 			master = unix.ByteSliceToString(value)
+			l.OfSwitch = master == "openvswitch"
 		case kind == unix.IFLA_INFO_SLAVE_DATA && master == "bridge":
 			return parseBridgePort(l, value)
 		case kind == unix.IFLA_INFO_KIND:

@@ -86,7 +86,13 @@ func try(t *testing.T, nics []nic) {
 
 func (m *machine) try(nics []nic) {
 	m.Helper()
-	m.daemon = daemontest.New(m.T)
+	m.daemon = daemontest.Prepare(m.T)
+	if slices.ContainsFunc(nics, func(n nic) bool { return n.onSwitch }) {
+		m.withSwitch()
+	}
+	if err := m.daemon.Start(); err != nil {
+		m.Fatal(err)
+	}
 	m.client = m.daemon.Client()
 	m.start(nics)
 	m.says(nics)
@@ -148,6 +154,7 @@ type machine struct {
 	processors int    // 0 is one
 	vectors    *int   // how many interrupts by message each NIC is to have; nil for any number
 	parameters string // of its kernel
+	shell      string // what scripts begin with
 }
 
 const name = "nics"
@@ -162,7 +169,7 @@ func (m *machine) start(nics []nic) {
 			m.apply(n.network, false)
 		}
 		if n.prepare != "" {
-			m.daemon.NS.Shell("set -e; " + n.prepare)
+			m.daemon.NS.Shell("set -e; " + m.shell + n.prepare)
 		}
 	}
 	m.guest = m.document(nics)
@@ -212,7 +219,7 @@ func (m *machine) remove(nics []nic) {
 	m.apply(m.guest, true)
 	for _, n := range nics {
 		if n.undo != "" {
-			m.daemon.NS.Shell("set -e; " + n.undo)
+			m.daemon.NS.Shell("set -e; " + m.shell + n.undo)
 		}
 		if n.network != "" {
 			m.apply(n.network, true)

@@ -25,7 +25,7 @@ type portRow struct {
 
 // Observe implements state.SwitchBackend. It asks twice at most: for the ports, and where they are.
 func (s *Switch) Observe(ctx context.Context, scope state.SwitchScope) (state.SwitchView, error) {
-	v := state.SwitchView{Ports: map[string]state.SwitchPort{}, Rows: map[string]string{}, Foreign: map[string]string{}, Bridges: map[string]bool{}}
+	v := state.SwitchView{Ports: map[string]state.SwitchPort{}, Rows: map[string]string{}, Foreign: map[string]string{}, Bridges: map[string]state.SwitchBridge{}}
 	err := s.talk(ctx, func(ctx context.Context, c *ovsdb.Conn) error {
 		rows, err := s.look(ctx, c, scope, &v)
 		if err != nil || len(rows) == 0 {
@@ -46,7 +46,7 @@ func (s *Switch) Observe(ctx context.Context, scope state.SwitchScope) (state.Sw
 func (s *Switch) look(ctx context.Context, c *ovsdb.Conn, scope state.SwitchScope, v *state.SwitchView) ([]portRow, error) {
 	var ops []ovsdb.Op
 	for _, name := range scope.Bridges {
-		ops = append(ops, ovsdb.Select("Bridge", []string{"name"}, ovsdb.Is("name", name)))
+		ops = append(ops, ovsdb.Select("Bridge", []string{"datapath_type"}, ovsdb.Is("name", name)))
 	}
 	for _, name := range scope.Ports {
 		ops = append(ops, ovsdb.Select("Port", portColumns, ovsdb.Is("name", name)))
@@ -59,8 +59,12 @@ func (s *Switch) look(ctx context.Context, c *ovsdb.Conn, scope state.SwitchScop
 		return nil, err
 	}
 	for i, name := range scope.Bridges {
-		if len(results[i].Rows) > 0 {
-			v.Bridges[name] = true
+		for _, row := range results[i].Rows {
+			kind, err := row.String("datapath_type")
+			if err != nil {
+				return nil, err
+			}
+			v.Bridges[name] = state.SwitchBridge{Userspace: kind == "netdev"}
 		}
 	}
 	var rows []portRow

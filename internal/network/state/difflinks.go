@@ -157,11 +157,14 @@ func (d *differ) ports() Plan {
 		}
 		d.made[name] = true
 		link := d.current(name)
-		made = append(made, AddTap{Spec: host.TapSpec{Name: name, Queues: want.Queues, VNetHdr: true}})
+		made = append(made, AddTap{Spec: host.TapSpec{Name: name, Queues: want.Queues, VNetHdr: d.header(name)}})
 		if want.NoIPv6 {
 			quiet = append(quiet, setNoIPv6(name, true))
 		}
 		queues = append(queues, NoQueue{Link: link})
+		if !d.header(name) {
+			queues = append(queues, NotForHost{Link: link})
+		}
 		set = append(set, SetLink{Link: link, Master: d.current(want.Master), Settings: host.LinkSettings{MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, Up: want.Up}})
 		labelled = append(labelled, SetAlias{Link: link, Alias: Alias(want.Owner)})
 		rest = append(rest, particulars(link, Port{}, want)...)

@@ -91,7 +91,10 @@ type AddTap struct {
 
 // String implements Step.
 func (s AddTap) String() string {
-	words := []string{"ip", "tuntap", "add", "dev", s.Spec.Name, "mode", "tap", "vnet_hdr"}
+	words := []string{"ip", "tuntap", "add", "dev", s.Spec.Name, "mode", "tap"}
+	if s.Spec.VNetHdr {
+		words = append(words, "vnet_hdr")
+	}
 	if s.Spec.Queues > 1 {
 		words = append(words, "multi_queue")
 	}

@@ -47,9 +47,9 @@ type Observed struct {
 	// IPv6. They are looked at only where that is asked for.
 	Advertised []string
 
-	AllSwitchPorts bool              // every port of ours on Open vSwitch was looked at
-	switchRows     map[string]string // by port
-	switchBridges  map[string]bool   // that exist
+	AllSwitchPorts bool                    // every port of ours on Open vSwitch was looked at
+	switchRows     map[string]string       // by port
+	switchBridges  map[string]SwitchBridge // that exist
 }
 
 // Observe reads from the host what the scope names. An interrupted dump is no error; it makes the result partial.
@@ -265,7 +265,11 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 		}
 		return nil
 	}
-	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: names[l.Master], MTU: l.MTU, NoIPv6: off, Up: l.Up, Isolated: l.Isolated, Leaving: l.Group == leaving(e.Group)}
+	master := names[l.Master]
+	if l.OfSwitch { // what it is a port of is said there
+		master = ""
+	}
+	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up, Isolated: l.Isolated, Leaving: l.Group == leaving(e.Group)}
 	return nil
 }
 

@@ -62,9 +62,17 @@ type SwitchScope struct {
 // SwitchView is what was found.
 type SwitchView struct {
 	Ports   map[string]SwitchPort
-	Rows    map[string]string // of Ports: the row of each in the database, which no later one ever has
-	Foreign map[string]string // ports of the scope that are not ours: what they are
-	Bridges map[string]bool   // those of the scope that exist
+	Rows    map[string]string       // of Ports: the row of each in the database, which no later one ever has
+	Foreign map[string]string       // ports of the scope that are not ours: what they are
+	Bridges map[string]SwitchBridge // those of the scope that exist
+}
+
+// SwitchBridge is a bridge of Open vSwitch.
+type SwitchBridge struct {
+	// Userspace says that the switch moves its frames itself (datapath_type=netdev), and not the kernel. It takes them from a
+	// tap as the guest wrote them: a checksum that the guest left to the other side is never finished. So such a tap has no
+	// virtio-net header, without which a guest leaves nothing to anybody. And the host's stack gets each frame too.
+	Userspace bool
 }
 
 // SwitchRow is a port that was seen.
@@ -127,7 +135,7 @@ func (d *differ) checkSwitch() error {
 		if have.Owner != "" && have.Owner != want.Owner && !d.old.AllSwitchPorts {
 			return &ForeignError{Name: name, Why: fmt.Sprintf("is a port of Open vSwitch of %s, which may be in use", have.Owner)}
 		}
-		if !want.Held && !d.old.switchBridges[want.Bridge] {
+		if !want.Held && !d.old.HasSwitchBridge(want.Bridge) {
 			return &NoBridgeError{Bridge: want.Bridge}
 		}
 	}
@@ -162,7 +170,7 @@ func (d *differ) switchPorts() Plan {
 		want := d.want.SwitchPorts[name]
 		have, there := d.old.SwitchPorts[name]
 		switch {
-		case !d.old.switchBridges[want.Bridge]: // held
+		case !d.old.HasSwitchBridge(want.Bridge): // held
 		case !there:
 			s.Ports = append(s.Ports, SwitchSetting{Name: name, Port: want})
 		case have.Owner != want.Owner || have.Bridge != want.Bridge || d.made[name]: // the tap is another one by then
@@ -238,7 +246,15 @@ func (o Observed) SwitchOf(owner string, want State) Observed {
 }
 
 // HasSwitchBridge reports whether a bridge of Open vSwitch that was asked for exists.
-func (o Observed) HasSwitchBridge(name string) bool { return o.switchBridges[name] }
+func (o Observed) HasSwitchBridge(name string) bool {
+	_, there := o.switchBridges[name]
+	return there
+}
+
+// header reports whether the frames of a new tap carry a virtio-net header, and go to the kernel alone.
+func (d *differ) header(name string) bool {
+	return !d.old.switchBridges[d.want.SwitchPorts[name].Bridge].Userspace
+}
 
 // SwitchOf is the ports of Open vSwitch of an owner.
 func (s State) SwitchOf(owner string) State {

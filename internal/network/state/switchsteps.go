@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"strings"
+
+	"taproom/internal/host"
 )
 
 // SetSwitchPorts makes and changes ports of Open vSwitch, in one transaction.
@@ -69,6 +71,33 @@ func (s RemoveSwitchPorts) String() string {
 func (s RemoveSwitchPorts) Apply(ctx context.Context, r *Run) error {
 	return r.Switch.Remove(ctx, s.Ports)
 }
+
+// NotForHost keeps what a guest sends through a new tap from the host's own stack: a switch that moves frames itself reads
+// them beside the stack, and the stack would answer for the host and forward, past the switch.
+type NotForHost struct {
+	creates
+	Link target
+}
+
+// String implements Step.
+func (s NotForHost) String() string {
+	return shell("tc", "qdisc", "add", "dev", s.Link.Name, "clsact") + "\n" +
+		shell("tc", "filter", "add", "dev", s.Link.Name, "ingress", "prio", "1", "bpf", "direct-action", "bytecode", "1,6 0 0 2")
+}
+
+// Apply implements Step.
+func (s NotForHost) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s NotForHost) send(p *host.Pipeline, r *Run, done func(error)) {
+	i, err := r.index(s.Link.Name, s.Link.Index)
+	if err != nil {
+		done(err)
+		return
+	}
+	p.NotForHost(i, done)
+}
+
+func (s NotForHost) about() string { return s.Link.Name }
 
 // vsctl is a command line of ovs-vsctl: its commands are one transaction.
 type vsctl struct{ words []string }

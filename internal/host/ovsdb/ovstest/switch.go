@@ -1,5 +1,5 @@
-// Package ovstest runs the distribution's Open vSwitch for tests: a database server and a switch with its userspace
-// datapath, in a test's network namespace, with sockets and files of their own.
+// Package ovstest runs the distribution's Open vSwitch for tests: a database server and a switch, with its userspace
+// datapath or the kernel's, in a test's network namespace, with sockets and files of their own.
 package ovstest
 
 import (
@@ -31,6 +31,7 @@ type Switch struct {
 	server *exec.Cmd
 	daemon *exec.Cmd
 	links  []string // that a switch leaves when it is killed
+	system bool     // it leaves the kernel's datapath too
 }
 
 // patience is how long a process may take for what takes milliseconds on a machine at rest.
@@ -206,6 +207,11 @@ func (s *Switch) close() {
 	s.StopServer()
 	if s.t.Failed() {
 		s.t.Log(s.Log())
+	}
+	if s.system {
+		if _, err := s.host.Try("ovs-dpctl", "del-dp", "ovs-system"); err != nil {
+			s.t.Error(err)
+		}
 	}
 	for _, link := range s.links {
 		_, _ = s.host.Try("ip", "link", "delete", "dev", link) // may have gone; a namespace is looked at when it ends

@@ -1,0 +1,24 @@
+package nictest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"taproom/internal/host/ovsdb/ovstest"
+)
+
+// withSwitch runs an Open vSwitch, which the daemon will use.
+func (m *machine) withSwitch() {
+	m.Helper()
+	sw := ovstest.Start(m.T, m.daemon.NS)
+	m.shell = "export OVS_RUNDIR=" + filepath.Dir(sw.Socket) + "; "
+	dir := m.daemon.Paths().Config
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte(fmt.Sprintf("ovs_socket = %q\novs_timeout_seconds = 60\n", sw.Socket)), 0o644)
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+}
