@@ -137,7 +137,10 @@ func (e *Engine) renamePorts(ports []port, taken []string, never map[string]bool
 		if !slices.Contains(taken, ports[i].Name) {
 			continue
 		}
-		names := e.namesOf(ports[i])
+		names, err := e.namesOf(ports[i])
+		if err != nil {
+			return nil, err
+		}
 		name, err := takeBut(names, never)
 		if err != nil {
 			return nil, err

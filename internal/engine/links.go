@@ -52,14 +52,18 @@ func linkNames(s state.State) []string {
 }
 
 // namesOf is what hands out names for links such as that of p.
-func (e *Engine) namesOf(p port) *alloc.Names {
-	if p.Direct != nil {
-		return e.macvtaps
+func (e *Engine) namesOf(p port) (*alloc.Names, error) {
+	switch {
+	case p.Template != "":
+		return e.links.Of(p.Template)
+	case p.Direct != nil:
+		return e.macvtaps, nil
 	}
-	return e.names
+	return e.names, nil
 }
 
-// reserveName marks the name of a link that is there.
+// reserveName marks the name of a link that is there. One of a document's template is like a document's own: the template
+// is made when the next name is, and sees the link.
 func (e *Engine) reserveName(name string) {
 	if !e.templated(name) {
 		e.claimed.take(name)

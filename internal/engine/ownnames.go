@@ -35,11 +35,14 @@ func (c *claims) release(name string) {
 	delete(c.taken, name)
 }
 
-// nameFor gives a NIC's link its name: the document's own (<target dev=>), or one of the template's.
+// nameFor gives a NIC's link its name: the document's own (<target dev=>), or one of a template, which may be the document's.
 func (e *Engine) nameFor(doc *spec.Domain, nic *spec.Interface, to *port) error {
-	if nic.Target == nil || nic.Target.Dev == "" || e.templated(nic.Target.Dev) {
-		var err error
-		to.Name, err = e.namesOf(*to).Take()
+	to.Template = nic.NameTemplate()
+	if nic.Target == nil || nic.Target.Dev == "" || to.Template != "" || e.templated(nic.Target.Dev) {
+		names, err := e.namesOf(*to)
+		if err == nil {
+			to.Name, err = names.Take()
+		}
 		return err
 	}
 	name := nic.Target.Dev
@@ -59,7 +62,7 @@ func (e *Engine) nameFor(doc *spec.Domain, nic *spec.Interface, to *port) error 
 	return nil
 }
 
-// templated reports whether a name is one that a template hands out.
+// templated reports whether a name is one that a template of ours hands out.
 func (e *Engine) templated(name string) bool {
 	return e.names.Matches(name) || e.macvtaps.Matches(name)
 }

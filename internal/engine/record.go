@@ -86,6 +86,8 @@ type port struct {
 	MTU     int    `json:"mtu,omitempty"`
 	ID      string `json:"id"`               // libvirt's port UUID
 	Queues  int    `json:"queues,omitempty"` // 0 is 1
+	// Template is the document's, which the name was made from; "" for ours.
+	Template string `json:"template,omitempty"`
 	// Own says that the name is the document's, and Free that what the tap is plugged into is not ours to say.
 	Own      bool   `json:"own,omitempty"`
 	Free     bool   `json:"free,omitempty"`

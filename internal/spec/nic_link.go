@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 import "strconv"
 
 // ROM is a card's option ROM.
@@ -101,6 +103,14 @@ func (c *Coalesce) Frames() uint32 {
 	}
 	n, _ := strconv.ParseUint(c.Rx.Frames.Max, 10, 32)
 	return uint32(n)
+}
+
+// NameTemplate is the template that the name of a NIC's link is to be made from, such as "web%d"; "" for none.
+func (n *Interface) NameTemplate() string {
+	if n.Target == nil || !strings.Contains(n.Target.Dev, "%") {
+		return ""
+	}
+	return n.Target.Dev
 }
 
 // GivenTap reports whether a NIC's tap is there already, and stays.

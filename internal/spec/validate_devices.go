@@ -214,8 +214,10 @@ func (n *Interface) check() error {
 		return unsupported(at+"source/@portgroup", "port groups are not implemented yet")
 	case n.Type == "bridge" && !linkName(src.Bridge):
 		return invalid(at+"source/@bridge", "%q is no name of a link (1 to 15 characters, no '/', no white space)", src.Bridge)
-	case n.Target != nil && strings.Contains(n.Target.Dev, "%"): // the kernel would replace a %d by itself
-		return unsupported(at+"target/@dev", "%q is a pattern, and names are not made from one; leave it out", n.Target.Dev)
+	case n.NameTemplate() != "":
+		if prefix, suffix, ok := strings.Cut(n.Target.Dev, "%d"); !ok || !linkName(prefix+"0"+suffix) || strings.Contains(prefix+suffix, "%") || n.GivenTap() {
+			return invalid(at+"target/@dev", "%q is no name of a link, and no template for one that is made (one %%d, which a number takes the place of, and at most 14 other characters)", n.Target.Dev)
+		}
 	case n.Target != nil && n.Target.Dev != "" && !linkName(n.Target.Dev):
 		return invalid(at+"target/@dev", "%q is no name of a link (1 to 15 characters, no '/', no white space)", n.Target.Dev)
 	}

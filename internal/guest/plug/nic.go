@@ -97,8 +97,17 @@ func bridged(n *spec.Interface) bool { return n.Type == "network" || n.Type == "
 // target is the name on the host that the new description insists on. That of a tap which was named for the run is no
 // part of the document.
 func target(n, by *spec.Interface) *spec.InterfaceTarget {
-	if n.Target == nil {
+	if n.Target == nil || by.Target != nil && fromTemplate(by.Target.Dev, n.NameTemplate()) {
 		return nil
 	}
 	return by.Target
+}
+
+// fromTemplate reports whether a name is one that was made from a template.
+func fromTemplate(name, template string) bool {
+	prefix, suffix, ok := strings.Cut(template, "%d")
+	if !ok || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) || len(name) <= len(prefix)+len(suffix) {
+		return false
+	}
+	return strings.Trim(name[len(prefix):len(name)-len(suffix)], "0123456789") == ""
 }

@@ -16,6 +16,7 @@ const nicsGuest = `<domain type='qemu'><name>g</name><memory>65536</memory><os><
 	<interface type='user'><mac address='52:54:00:00:00:03'/><model type='virtio'/></interface>
 	<interface type='network'><mac address='52:54:00:00:00:04'/><source network='lab'/><model type='virtio'/></interface>
 	<interface type='network'><mac address='52:54:00:00:00:04'/><source network='lab'/><model type='virtio'/></interface>
+	<interface type='bridge'><mac address='52:54:00:00:00:05'/><source bridge='br0'/><target dev='web%dx'/><model type='virtio'/></interface>
 </devices></domain>`
 
 // A NIC of a running guest gets another link state, or another network or bridge; whatever else is said differently is
@@ -26,6 +27,7 @@ func TestOfARunningGuestsNICTheOtherEndIsChanged(t *testing.T) {
 		first  = "<mac address='52:54:00:00:00:01'/>"
 		second = "<mac address='52:54:00:00:00:02'/>"
 		third  = "<mac address='52:54:00:00:00:03'/>"
+		fifth  = "<mac address='52:54:00:00:00:05'/>"
 		later  = " while the guest runs; use --config, or detach the interface and attach it as it should be"
 	)
 	for _, c := range []struct{ change, is, refused string }{
@@ -35,6 +37,10 @@ func TestOfARunningGuestsNICTheOtherEndIsChanged(t *testing.T) {
 		{"<interface type='bridge'>" + second + "<source bridge='br0'/></interface>", "net1 bridge br0 - -", ""},
 		{"<interface type='network'>" + second + "<source network='lab' portid='7c2c2c1e-0000-4000-8000-000000000000' bridge='virbr0'/><target dev='vnet7'/><alias name='net1'/></interface>", "net1 network lab - -", ""},
 		{"<interface type='user'>" + third + "<link state='down'/></interface>", "net2 user  down -", ""},
+		{"<interface type='bridge'>" + fifth + "<source bridge='br1'/><target dev='web12x'/></interface>", "net5 bridge br1 - -", ""},
+		{"<interface type='bridge'>" + fifth + "<source bridge='br1'/><target dev='web%dx'/></interface>", "net5 bridge br1 - -", ""},
+		{"<interface type='bridge'>" + fifth + "<target dev='webx'/></interface>", "", "cannot modify network device tap name" + later},
+		{"<interface type='bridge'>" + fifth + "<target dev='web1ax'/></interface>", "", "cannot modify network device tap name" + later},
 		{"<interface type='bridge'><mac address='52:54:00:00:00:09'/><source bridge='br0'/><alias name='net0'/></interface>", "", "cannot change network interface mac address from 52:54:00:00:00:01 to 52:54:00:00:00:09" + later},
 		{"<interface type='bridge'>" + first + "<model type='e1000'/></interface>", "", "cannot modify network device model from virtio to e1000" + later},
 		{"<interface type='bridge'>" + first + "<driver queues='4'/></interface>", "", "cannot modify network device driver attributes" + later},
