@@ -180,7 +180,21 @@ func Prepare(t testing.TB) *Daemon {
 	if err := os.MkdirAll(cache(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ns := hosttest.NewNS(t)
+	return prepare(t, hosttest.NewNS(t))
+}
+
+// Beside makes a root and starts another daemon in the namespace of d; see New.
+func (d *Daemon) Beside(o ...Option) *Daemon {
+	d.T.Helper()
+	other := prepare(d.T, d.NS)
+	if err := other.Start(o...); err != nil {
+		d.T.Fatal(err)
+	}
+	return other
+}
+
+func prepare(t testing.TB, ns *hosttest.NS) *Daemon {
+	t.Helper()
 	root, err := newRoot()
 	if err != nil {
 		t.Fatal(err)
