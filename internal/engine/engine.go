@@ -62,6 +62,8 @@ type Engine struct {
 	links    *alloc.Links
 	names    *alloc.Names // of taps
 	macvtaps *alloc.Names
+	macvlans *alloc.Names // of the host's own
+	access   accesses
 	claimed  claims // names of links that documents chose
 	bridges  *alloc.Names
 	ports    *alloc.Ports // of displays
@@ -166,6 +168,9 @@ func (e *Engine) openAllocators(context.Context) (err error) {
 		return err
 	}
 	if e.macvtaps, err = e.links.Of(macvtapTemplate); err != nil {
+		return err
+	}
+	if e.macvlans, err = e.links.Of(macvlanTemplate); err != nil {
 		return err
 	}
 	if e.bridges, err = e.links.Of(bridgeTemplate); err != nil {

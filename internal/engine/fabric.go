@@ -21,6 +21,7 @@ import (
 const (
 	tapTemplate     = "vnet%d"
 	macvtapTemplate = "macvtap%d"
+	macvlanTemplate = "macvlan%d"
 	bridgeTemplate  = "virbr%d"
 )
 

@@ -111,6 +111,9 @@ func (e *Engine) healOwned(o owned) {
 	case heal.Forwarding:
 		e.healShared(o, e.healForwarding)
 		return
+	case heal.Access:
+		e.healAccess(e.ctx, o)
+		return
 	}
 	uuid, err := spec.ParseUUID(o.owner)
 	if err != nil { // a link with our label that we did not write

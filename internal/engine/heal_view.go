@@ -103,8 +103,10 @@ func (v healView) All() (out []heal.Thing) {
 	return out
 }
 
-// links calls each for every tap and macvtap of a guest that runs, with the link that it should be on.
+// links calls each for every tap and macvtap of a guest that runs, and for what the host has beside them, with the link that
+// it should be on.
 func (v healView) links(each func(t heal.Thing, on string)) {
+	v.accesses(each)
 	for _, d := range v.e.domains.all() {
 		run := d.view().run
 		if run == nil {
@@ -137,6 +139,8 @@ func known(v heal.View, t heal.Thing) (ok bool) {
 		_, ok = v.Port(t.Owner, t.Name)
 	case heal.Macvtap:
 		_, ok = v.Macvtap(t.Owner, t.Name)
+	case heal.Access:
+		_, ok = v.Access(t.Owner, t.Name)
 	case heal.Bridge:
 		_, ok = v.Bridge(t.Owner, t.Name)
 	default: // they are there for any network

@@ -64,7 +64,7 @@ func (d described) get(m server.Metadata, absent virterr.Code) (text string, err
 	return text, err
 }
 
-// SetDomainMetadata implements server.Descriptions. The guest itself does not notice.
+// SetDomainMetadata implements server.Descriptions. What a guest that runs asks for in it, it gets at once.
 func (e *Engine) SetDomainMetadata(ctx context.Context, uuid spec.UUID, m server.Metadata, flags uint32) error {
 	d, err := e.domain(uuid)
 	if err != nil {
@@ -75,7 +75,13 @@ func (e *Engine) SetDomainMetadata(ctx context.Context, uuid spec.UUID, m server
 		return virterr.Wrap(virterr.OperationTimeout, err)
 	}
 	defer j.End()
-	err = e.restate(d, flags, func(doc *spec.Domain) error { return describe(doc, m) }, func(*running, *spec.Domain) error { return nil })
+	tell := func(run *running, doc *spec.Domain) error {
+		if m.Type != server.MetadataElement || m.URI != spec.TaproomNamespace {
+			return nil
+		}
+		return e.changeAccess(j.Context(), run, doc)
+	}
+	err = e.restate(d, flags, func(doc *spec.Domain) error { return describe(doc, m) }, tell)
 	if err == nil {
 		e.publish(server.DomainMetadataChange{Domain: d.view().ref, Type: m.Type, URI: m.URI})
 	}
@@ -120,7 +126,10 @@ func describe(doc *spec.Domain, m server.Metadata) error {
 	if err := notTooLong(text); err != nil {
 		return about("domain", doc.Name, err)
 	}
-	_, err := spec.ParseDomain(text)
+	parsed, err := spec.ParseDomain(text)
+	if err == nil && m.Type == server.MetadataElement && m.URI == spec.TaproomNamespace {
+		_, err = parsed.HostAccess()
+	}
 	return about("domain", doc.Name, documentError(err))
 }
 

@@ -147,6 +147,7 @@ func (e *Engine) takeIn(o *orphan, all state.State) {
 	for _, name := range linkNames(o.links) {
 		e.reserveName(name)
 	}
+	e.keepAccess(o.uuid, all)
 	var st unix.Stat_t
 	e.k.Step("file stat of a process")
 	if unix.Stat(fmt.Sprintf("/proc/%d", o.pid), &st) == nil {
@@ -195,6 +196,9 @@ func (e *Engine) seeOff(o *orphan) error {
 		return err
 	}
 	if err := e.leaveSwitchAll(ctx, o.uuid.String()); err != nil {
+		return err
+	}
+	if err := e.leaveAccess(ctx, o.uuid); err != nil {
 		return err
 	}
 	if err := e.k.RemoveAll(e.paths.Guest(o.uuid.String())); err != nil {

@@ -64,5 +64,5 @@ func (e *Engine) nameFor(doc *spec.Domain, nic *spec.Interface, to *port) error 
 
 // templated reports whether a name is one that a template of ours hands out.
 func (e *Engine) templated(name string) bool {
-	return e.names.Matches(name) || e.macvtaps.Matches(name)
+	return e.names.Matches(name) || e.macvtaps.Matches(name) || e.macvlans.Matches(name)
 }

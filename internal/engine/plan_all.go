@@ -46,7 +46,7 @@ func (e *Engine) desired() (state.State, error) {
 			want = want.Merge(e.linksNow(*run.rec()))
 		}
 	}
-	return want.Merge(e.orphans.links()), nil
+	return want.Merge(e.orphans.links()).Merge(e.accessNow()), nil
 }
 
 // everything is the scope of all that is ours, and of what want names.

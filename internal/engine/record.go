@@ -32,19 +32,20 @@ const (
 // record is what is written down of a guest before anything is made for it, so that whoever reads it later finds all of
 // it: names, numbers, places. It lives in the run directory and ends with the boot.
 type record struct {
-	Name     string    `json:"name"`
-	UUID     spec.UUID `json:"uuid"`
-	ID       int32     `json:"id"`
-	Phase    phase     `json:"phase"`
-	Emulator string    `json:"emulator"`
-	Accel    string    `json:"accel"`
-	UID      uint32    `json:"uid"`
-	Cgroup   string    `json:"cgroup"`
-	Displays []display `json:"displays,omitempty"` // of the document, in order
-	NICs     int       `json:"nics"`               // of the document, with and without a port
-	Sockets  []string  `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
-	Ports    []port    `json:"ports,omitempty"`
-	CID      uint32    `json:"cid,omitempty"` // of its vsock
+	Name     string       `json:"name"`
+	UUID     spec.UUID    `json:"uuid"`
+	ID       int32        `json:"id"`
+	Phase    phase        `json:"phase"`
+	Emulator string       `json:"emulator"`
+	Accel    string       `json:"accel"`
+	UID      uint32       `json:"uid"`
+	Cgroup   string       `json:"cgroup"`
+	Displays []display    `json:"displays,omitempty"` // of the document, in order
+	NICs     int          `json:"nics"`               // of the document, with and without a port
+	Sockets  []string     `json:"sockets,omitempty"`  // that QEMU listens on outside of its directory
+	Ports    []port       `json:"ports,omitempty"`
+	Access   []hostAccess `json:"access,omitempty"`
+	CID      uint32       `json:"cid,omitempty"` // of its vsock
 	// Adjustment is how far the guest set its clock from UTC, in seconds; "" as long as it did not.
 	Adjustment string `json:"adjustment,omitempty"`
 	// MemoryDir is the folder of the file that the guest's memory is, "" when it is none.

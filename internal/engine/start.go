@@ -257,6 +257,9 @@ func (s *starting) plan(ctx context.Context) error {
 	if r.Ports, err = (placement{e: e}).portsFor(s.doc); err != nil {
 		return err
 	}
+	if r.Access, err = e.accessFor(s.doc); err != nil {
+		return err
+	}
 	if r.Displays, err = e.displaysFor(s.doc); err != nil {
 		return err
 	}
@@ -312,8 +315,10 @@ func (s *starting) links(ctx context.Context) error {
 	r := s.running.rec()
 	s.plugged = s.e.networksOf(*r)
 	var err error
-	s.env, err = s.e.makeLinks(ctx, *r, r.Ports, s.trace, s.compile)
-	return err
+	if s.env, err = s.e.makeLinks(ctx, *r, r.Ports, s.trace, s.compile); err != nil {
+		return err
+	}
+	return s.e.grantAccess(ctx, r, func() error { return s.e.saveRecord(s.running) })
 }
 
 // exec starts QEMU and waits for its monitor.

@@ -39,6 +39,14 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 		return nil, err
 	}
 	want := linksOf(rec)
+	if rec.Access, err = e.accessFor(doc); err != nil {
+		return nil, err
+	}
+	release, err := e.planAccess(rec, &want)
+	defer release()
+	if err != nil {
+		return nil, err
+	}
 	plan, err := planFor(ctx, e.env(), want, want.Scope())
 	if err != nil {
 		return nil, err

@@ -119,6 +119,7 @@ func (e *Engine) release(ctx context.Context, d *domain, rec record) error {
 	}
 	keep(e.killGuest(rec.UUID, rec.Cgroup))
 	keep(e.removePorts(ctx, rec))
+	keep(e.leaveAccess(ctx, rec.UUID))
 	gone := e.awaitGone(ctx, rec)
 	if keep(gone); gone == nil { // its pid file says who it is, until it is gone
 		keep(e.k.RemoveAll(e.places(d).dir))

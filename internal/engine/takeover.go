@@ -34,11 +34,12 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}
-	want = want.Merge(e.orphans.links())
+	want = want.Merge(e.orphans.links()).Merge(e.accessNow())
 	want.SwitchPorts = nil // whether Open vSwitch answers is no matter of the others
 	if err := e.convergeAll(ctx, want); err != nil {
 		return err
 	}
+	e.restoreAccess(ctx)
 	e.clearOtherFirewalls(ctx)
 	if err := e.takeOverSwitch(ctx); err != nil {
 		return err
@@ -117,6 +118,9 @@ func (e *Engine) recallGuests(ctx context.Context) ([]*running, error) {
 		return nil, err
 	}
 	e.problem.damaged(e.log, damaged, "")
+	for _, i := range items {
+		e.recallAccess(i.Head)
+	}
 	var adopted []*running
 	for _, i := range items {
 		e.nextID.Store(max(e.nextID.Load(), i.Head.ID))
@@ -188,6 +192,9 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 			d.update(func(v *view) { v.ref.Reason = server.ShutoffCrashed })
 		}
 		return nil, err
+	}
+	if err := e.agreeAccess(ctx, run); err != nil {
+		e.problem.add(e.log, fmt.Sprintf("domain '%s': host access: %v", d.label, err))
 	}
 	e.settleAdopted(d, run, status)
 	e.goOnIfSaving(ctx, d, run) // nobody else has the slot: clients are not served yet

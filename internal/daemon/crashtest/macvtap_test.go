@@ -82,6 +82,11 @@ func (w *world) onMacvtaps(c *client.Client) error {
 			return err
 		}
 		if err == nil && doc.ID != "" {
+			asked, err := doc.HostAccess()
+			if err != nil {
+				return err
+			}
+			want["taproom:host-low1"] = len(asked)
 			want["taproom:"+o.uuid.String()] = strings.Count(string(doc.Format()), "<interface type='direct'")
 			own = lentGuests
 		}
@@ -91,7 +96,7 @@ func (w *world) onMacvtaps(c *client.Client) error {
 		return err
 	}
 	for _, l := range links {
-		if l.Kind == "macvtap" {
+		if l.Kind == "macvtap" || l.Kind == "macvlan" {
 			want[l.Alias]--
 		}
 		if l.Name == "low2" && l.MAC != own {
@@ -100,7 +105,7 @@ func (w *world) onMacvtaps(c *client.Client) error {
 	}
 	for owner, n := range want {
 		if n != 0 {
-			return fmt.Errorf("of %q %d macvtaps are missing (less than 0: too many)", owner, n)
+			return fmt.Errorf("of %q %d macvtaps, or macvlans, are missing (less than 0: too many)", owner, n)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // Thing is something of ours that may not be as it should be.
 type Thing struct {
 	Kind  Kind
-	Owner string // UUID of the guest or the network; "" for what all networks share
+	Owner string // UUID of the guest or the network; of an Access what its label says; "" for what all networks share
 	Name  string // of the link; "" for what there is one of
 }
 
@@ -27,6 +27,7 @@ type Kind string
 const (
 	Port       Kind = "port"       // of a guest
 	Macvtap    Kind = "macvtap"    // of a guest
+	Access     Kind = "access"     // a macvlan of the host's own, beside guests' macvtaps
 	Bridge     Kind = "bridge"     // of a network
 	Rules      Kind = "rules"      // of the firewall, of all networks
 	Forwarding Kind = "forwarding" // of packets, by the host
@@ -41,11 +42,13 @@ type View interface {
 	Port(owner, name string) (state.Port, bool)
 	// Macvtap is a guest's macvtap as it should be. One that should be down may be up as well.
 	Macvtap(owner, name string) (state.Macvlan, bool)
+	// Access is a macvlan of the host's own as it should be.
+	Access(owner, name string) (state.Macvlan, bool)
 	// Bridge is a network's bridge as it should be. Only what a link says by itself is compared.
 	Bridge(owner, name string) (state.Bridge, bool)
 	// Runs reports whether there is a guest of that UUID, and not just about to be one.
 	Runs(owner string) bool
-	// On are the ports that should be on a bridge, and the macvtaps that should lie on a link, whoever made that.
+	// On are the ports that should be on a bridge, and the macvtaps and macvlans that should lie on a link, whoever made that.
 	On(link string) []Thing
 	// All are all things that there should be.
 	All() []Thing
@@ -58,6 +61,7 @@ type Mind struct {
 	Group   uint32 // of our links
 	bridges map[int]bridge
 	lowers  map[int]lower // what macvtaps may lie on
+	access  map[int]Thing // macvlans of the host's own
 }
 
 // lower is a link of the host that is no guest's.
@@ -75,7 +79,7 @@ type bridge struct {
 // Look takes every link of the host in, as after a start, or when something was missed. It returns the things that are not
 // as they should be or are not there. With partial, links may be missing from the list: nothing is taken for gone.
 func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
-	m.bridges, m.lowers = map[int]bridge{}, map[int]lower{}
+	m.bridges, m.lowers, m.access = map[int]bridge{}, map[int]lower{}, map[int]Thing{}
 	for _, l := range links {
 		if carries(l) {
 			m.lowers[l.Index] = lower{l.Name, l.Up}
@@ -88,6 +92,7 @@ func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
 	there := map[Thing]bool{}
 	for _, l := range links {
 		if t, ok := m.ours(l); ok {
+			m.remember(l.Index, t)
 			there[t] = true
 			out = m.compare(out, t, l, v)
 		}
@@ -117,10 +122,14 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 			if b := m.bridges[l.Index]; b.owner != "" {
 				out = m.known(out, Thing{Bridge, b.owner, b.name}, v)
 			}
+			if t, ok := m.access[l.Index]; ok {
+				out = m.known(out, t, v)
+			}
 			continue
 		case c.Gone:
 			delete(m.bridges, l.Index)
 			delete(m.lowers, l.Index)
+			delete(m.access, l.Index)
 			if t, ok := m.ours(l); ok {
 				out = m.known(out, t, v)
 			}
@@ -137,25 +146,33 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 		}
 		out = m.lowered(out, l, v)
 		if t, ok := m.ours(l); ok {
+			m.remember(l.Index, t)
 			out = m.compare(out, t, l, v)
 		}
 	}
 	return out
 }
 
+// remember keeps which links lose addresses that matter.
+func (m *Mind) remember(index int, t Thing) {
+	if t.Kind == Access {
+		m.access[index] = t
+	}
+}
+
 // carries reports whether macvtaps may lie on a link: none does on a guest's.
 func carries(l host.Link) bool { return l.Kind != "tun" && l.Kind != "macvtap" }
 
-// lowered takes in whether a link that macvtaps may lie on is up, and adds those if that changed.
+// lowered takes in a link that macvtaps may lie on, and adds those if it has come, or is up now, or down.
 func (m *Mind) lowered(out []Thing, l host.Link, v View) []Thing {
 	if !carries(l) {
 		return out
 	}
 	was, known := m.lowers[l.Index]
 	m.lowers[l.Index] = lower{l.Name, l.Up}
-	if known && was.up != l.Up {
+	if !known || was != m.lowers[l.Index] {
 		for _, t := range v.On(l.Name) {
-			if t.Kind == Macvtap {
+			if t.Kind != Port {
 				out = with(out, t)
 			}
 		}
@@ -184,6 +201,8 @@ func (m *Mind) ours(l host.Link) (Thing, bool) {
 		return Thing{Port, owner, l.Name}, true
 	case "macvtap":
 		return Thing{Macvtap, owner, l.Name}, true
+	case "macvlan":
+		return Thing{Access, owner, l.Name}, true
 	}
 	return Thing{}, false
 }
@@ -196,6 +215,8 @@ func (m *Mind) known(out []Thing, t Thing, v View) []Thing {
 		_, is = v.Port(t.Owner, t.Name)
 	case Macvtap:
 		_, is = v.Macvtap(t.Owner, t.Name)
+	case Access:
+		_, is = v.Access(t.Owner, t.Name)
 	case Bridge:
 		_, is = v.Bridge(t.Owner, t.Name)
 	}
@@ -215,9 +236,12 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 		}
 	case Macvtap:
 		want, ok := v.Macvtap(t.Owner, t.Name)
-		like := state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}
 		below, seen := m.lowers[l.Lower]
-		if !ok && v.Runs(t.Owner) || ok && (differs(l, like) || l.Mode != want.Mode || want.AllMulticast && !l.AllMulticast || seen && !below.up || v.Troubled(t)) {
+		if !ok && v.Runs(t.Owner) || ok && (other(l, want) || seen && !below.up || v.Troubled(t)) {
+			out = with(out, t)
+		}
+	case Access:
+		if want, ok := v.Access(t.Owner, t.Name); ok && (other(l, want) || v.Troubled(t)) {
 			out = with(out, t)
 		}
 	case Bridge:
@@ -228,6 +252,11 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 		}
 	}
 	return out
+}
+
+// other compares what a macvlan says by itself.
+func other(l host.Link, want state.Macvlan) bool {
+	return differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) || l.Mode != want.Mode || want.AllMulticast && !l.AllMulticast
 }
 
 // differs compares what every link has. What is up and need not be is none of ours.

@@ -41,13 +41,20 @@ func (s should) Macvtap(owner, name string) (state.Macvlan, bool) {
 	return m, ok
 }
 
+func (s should) Access(owner, name string) (state.Macvlan, bool) {
+	if owner == "host-eth0" && name == "macvlan0" {
+		return state.Macvlan{Owner: owner, Lower: "eth0", Mode: host.MacvlanBridge, MAC: "02:00:00:00:00:05", Up: true}, true
+	}
+	return state.Macvlan{}, false
+}
+
 func (s should) Runs(owner string) bool { return owner == "guest" }
 
 func (s should) On(link string) []heal.Thing {
 	return slices.DeleteFunc(s.All(), func(t heal.Thing) bool {
 		p, tap := s.Port(t.Owner, t.Name)
 		m, macvtap := s.Macvtap(t.Owner, t.Name)
-		return !(tap && t.Kind == heal.Port && p.Master == link || macvtap && t.Kind == heal.Macvtap && m.Lower == link)
+		return !(t.Kind == heal.Access && link == "eth0" || tap && t.Kind == heal.Port && p.Master == link || macvtap && t.Kind == heal.Macvtap && m.Lower == link)
 	})
 }
 
@@ -64,6 +71,7 @@ func (s should) All() (out []heal.Thing) {
 		owner, name, _ := strings.Cut(key, " ")
 		out = append(out, heal.Thing{Kind: heal.Bridge, Owner: owner, Name: name})
 	}
+	out = append(out, heal.Thing{Kind: heal.Access, Owner: "host-eth0", Name: "macvlan0"})
 	slices.SortFunc(out, func(a, b heal.Thing) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
@@ -86,6 +94,7 @@ func machine() (should, map[string]host.Link) {
 		"vnet1":    {Index: 21, Name: "vnet1", Kind: "tun", MAC: "FE:00:00:00:00:02", MTU: 1400, Group: group, Alias: "taproom:guest", Master: 11, Up: true},
 		"vnet2":    {Index: 22, Name: "vnet2", Kind: "tun", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 11},
 		"eth0":     {Index: 2, Name: "eth0", MTU: 1500, Up: true},
+		"macvlan0": {Index: 24, Name: "macvlan0", Kind: "macvlan", MAC: "02:00:00:00:00:05", MTU: 1500, Group: group, Alias: "taproom:host-eth0", Lower: 2, Up: true, Mode: host.MacvlanBridge},
 		"macvtap0": {Index: 23, Name: "macvtap0", Kind: "macvtap", MAC: "52:54:00:00:00:04", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 2, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
 	}
 	return want, links
@@ -109,7 +118,7 @@ func names(things []heal.Thing) string {
 // What is told leads to a look at what is not as it should be, and at nothing else.
 func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
-	const port0, port1, port2, direct, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "macvtap macvtap0 of guest", "bridge virbr0 of net"
+	const port0, port1, port2, direct, access, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "macvtap macvtap0 of guest", "access macvlan0 of host-eth0", "bridge virbr0 of net"
 	change := func(name string, how func(l *host.Link)) func(map[string]host.Link) []host.LinkChange {
 		return func(m map[string]host.Link) []host.LinkChange {
 			l := m[name]
@@ -143,7 +152,16 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 		{"a macvtap is deaf to multicast", change("macvtap0", func(l *host.Link) { l.AllMulticast = false }), direct},
 		{"a macvtap is called otherwise", change("macvtap0", func(l *host.Link) { l.Name = "web" }), "macvtap web of guest"},
 		{"a macvtap went", gone("macvtap0"), direct},
-		{"what a macvtap lies on is set down", change("eth0", func(l *host.Link) { l.Up = false }), direct},
+		{"what a macvtap lies on is set down", change("eth0", func(l *host.Link) { l.Up = false }), access + ", " + direct},
+		{"what macvtaps lay on comes again", func(map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Link: host.Link{Index: 99, Name: "eth0"}}}
+		}, access + ", " + direct},
+		{"the host's macvlan went", gone("macvlan0"), access},
+		{"the host's macvlan gets another address", change("macvlan0", func(l *host.Link) { l.MAC = "02:00:00:00:00:06" }), access},
+		{"the host's macvlan loses an address", func(map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Link: host.Link{Index: 24}, Lost: true}}
+		}, access},
+		{"a macvlan of the host's that nobody asks for", change("macvlan0", func(l *host.Link) { l.Name, l.Up = "macvlan1", false }), ""},
 		{"what a macvtap lies on gets another address", change("eth0", func(l *host.Link) { l.MAC = "02:00:00:00:00:01" }), ""},
 		{"a tap went", gone("vnet0"), port0},
 		{"a tap went that nobody wants any more", func(m map[string]host.Link) []host.LinkChange {
