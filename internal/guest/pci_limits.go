@@ -44,16 +44,23 @@ func reservesNoIO(d *spec.Domain) bool {
 	return ok && err == nil && strings.Contains(text, "root-ports")
 }
 
-// portsWithIO is how many devices that have I/O ports SeaBIOS can give 4 KiB each behind root ports of their own; with one
-// more it stops, and nothing boots.
-const portsWithIO = 13
+// windowsOfIO is how many bridges SeaBIOS can give 4 KiB of I/O ports each: root ports with a device that has some, and
+// bridges to conventional PCI. It has 60 KiB, and what is left is for the root bus; with one more bridge it says "PCI: out of
+// I/O address space" and stops, and nothing boots.
+const windowsOfIO = 14
 
 // ioSpace refuses more NICs with I/O ports on root ports than firmware can place.
 func (c *completer) ioSpace(t *topology) error {
 	if c.running || c.d.OS.Loader != nil || c.d.OS.Firmware == "efi" {
 		return nil
 	}
-	n := 0
+	fit, n := windowsOfIO, 0
+	for _, model := range c.pciModels() {
+		switch model {
+		case "pcie-to-pci-bridge", "dmi-to-pci-bridge", "pci-bridge":
+			fit--
+		}
+	}
 	for i := range c.dev.Interfaces {
 		nic := &c.dev.Interfaces[i]
 		if nic.Model.Type != "e1000e" && nic.Model.Type != "igb" {
@@ -66,9 +73,9 @@ func (c *completer) ioSpace(t *topology) error {
 		if !ok || t.buses[p.bus].model != "pcie-root-port" {
 			continue
 		}
-		if n++; n > portsWithIO {
-			return unsupported("interface/model", "%s: SeaBIOS gives the root port of each %s 4 KiB of the machine's 64 KiB of I/O ports, so %d fit, and with more it does not boot; use model='virtio', or model='e1000', 31 of which share a bridge, or firmware='efi'",
-				nicName(nic, i), nic.Model.Type, portsWithIO)
+		if n++; n > fit {
+			return unsupported("interface/model", "%s: SeaBIOS gives the root port of each %s 4 KiB of the machine's 64 KiB of I/O ports, and each bridge to conventional PCI too, so %d fit, and with more it does not boot; use model='virtio', or model='e1000', 31 of which share a bridge, or firmware='efi'",
+				nicName(nic, i), nic.Model.Type, max(fit, 0))
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func TestBusesAreAddedForVeryManyNICs(t *testing.T) {
 		{"q35", "virtio", 230, "1 pcie-root, 233 pcie-root-port"},
 		{"q35", "e1000", 31, "1 pcie-root, 1 pcie-to-pci-bridge, 4 pcie-root-port"},
 		{"q35", "e1000", 82, "1 pcie-root, 1 pcie-to-pci-bridge, 2 pci-bridge, 4 pcie-root-port"}, // as libvirt 9.0
-		{"q35", "e1000e", 13, "1 pcie-root, 16 pcie-root-port"},
+		{"q35", "e1000e", 14, "1 pcie-root, 17 pcie-root-port"},
 	} {
 		d, err := manyNICs(t, c.machine, c.model, c.nics, "")
 		if err != nil {
@@ -79,13 +79,27 @@ func TestMoreNICsThanFitAreRefusedWithTheReason(t *testing.T) {
 	}{
 		{"q35", "virtio", 240, "", "each device on PCI Express has a root port of its own"},
 		{"q35", "virtio", 400, "", "PCI has 256 buses"},
-		{"q35", "e1000e", 14, "", "so 13 fit, and with more it does not boot; use model='virtio'"},
+		{"q35", "e1000e", 15, "", "so 14 fit, and with more it does not boot; use model='virtio'"},
 		{"pc", "e1000e", 82, "", ""},
-		{"q35", "e1000e", 14, "<loader type='rom'>/other/firmware</loader>", ""},
+		{"q35", "e1000e", 15, "<loader type='rom'>/other/firmware</loader>", ""},
 	} {
 		_, err := manyNICs(t, c.machine, c.model, c.nics, c.more)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%d %s on %s %s: got %v, want %q", c.nics, c.model, c.machine, c.more, err, c.want)
+		}
+	}
+}
+
+func TestABridgeToConventionalPCITakesTheIOSpaceOfANIC(t *testing.T) {
+	t.Parallel()
+	for nics, want := range map[int]string{13: "", 14: "so 13 fit"} {
+		d, err := spec.ParseDomain([]byte("<domain type='qemu'><name>x</name><memory>32768</memory><os><type machine='q35'>hvm</type></os><devices>" +
+			"<interface type='user'><model type='e1000'/></interface>" + strings.Repeat("<interface type='user'><model type='e1000e'/></interface>", nics) + "</devices></domain>"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Complete(d, pcHost()); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d: got %v, want %q", nics, err, want)
 		}
 	}
 }
