@@ -51,7 +51,7 @@ func (w *world) links(seen map[string]sight) []string {
 		switch {
 		case l.Kind == "bridge" && l.Group != 0: // those of group 0 are somebody else's
 			have = append(have, l.Name+" "+l.Alias)
-		case l.Kind == "tun":
+		case l.Kind == "tun" && !strings.HasPrefix(l.Name, "ovs"): // those are the own ones of Open vSwitch
 			have = append(have, taps.next("tap", l.Alias))
 		case l.Kind == "macvtap":
 			have = append(have, taps.next(l.Kind, l.Alias))

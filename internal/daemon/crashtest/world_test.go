@@ -19,6 +19,7 @@ import (
 	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/host/ovsdb/ovstest"
 	"taproom/internal/qemu"
 )
 
@@ -33,8 +34,9 @@ type world struct {
 	*daemontest.Daemon
 	t       *testing.T
 	k       *host.Kernel
-	objects []*object // networks first
-	rounds  int       // of one test
+	objects []*object       // networks first
+	rounds  int             // of one test
+	sw      *ovstest.Switch // where there is one
 }
 
 func newWorld(t *testing.T, objects ...*object) *world {
