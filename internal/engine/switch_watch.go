@@ -18,6 +18,15 @@ type switches struct {
 	once sync.Once // somebody watches it
 	mu   sync.Mutex
 	kept map[string]bool // names whose ports could not be removed; true: to be given back when they are
+	// again has whoever watches look again, by a new connection: one whose database hung is told nothing of what is kept.
+	again func()
+}
+
+// follow says how whoever watches from now on is told to look again.
+func (s *switches) follow(again func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.again = again
 }
 
 // keep notes ports that are still there.
@@ -31,6 +40,9 @@ func (s *switches) keep(ports map[string]state.SwitchPort) {
 		if _, ok := s.kept[name]; !ok {
 			s.kept[name] = false
 		}
+	}
+	if s.again != nil {
+		s.again()
 	}
 }
 
@@ -93,7 +105,9 @@ func (e *Engine) followSwitch() {
 	told := ""
 	pause := againAfter
 	for e.ctx.Err() == nil {
-		err := e.ovs.Watch(e.ctx, func(ctx context.Context) error {
+		watching, stop := context.WithCancelCause(e.ctx)
+		e.switches.follow(func() { stop(errLater) })
+		err := e.ovs.Watch(watching, func(ctx context.Context) error {
 			err := t.tend(ctx)
 			if err == nil {
 				e.problem.solved(told)
@@ -101,6 +115,10 @@ func (e *Engine) followSwitch() {
 			}
 			return err
 		})
+		if errors.Is(context.Cause(watching), errLater) {
+			err = errLater
+		}
+		stop(nil)
 		if e.ctx.Err() != nil {
 			return
 		}
