@@ -103,7 +103,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
 	if err == nil {
-		err = r.tags.carryOut(ctx, e, next)
+		err = errors.Join(r.tags.carryOut(ctx, e, next), r.apart.carryOut(ctx, e, next))
 	}
 	if err == nil {
 		err = r.carryOut(ctx)
@@ -120,7 +120,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			for _, s := range append(plug.Settings(r.to.Startup, r.from.Startup), plug.Threads(r.to.Config, r.from.Config)...) {
 				_ = e.step(back, run, s, nil)
 			}
-			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now)); merr != nil {
+			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now)); merr != nil {
 				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
@@ -145,6 +145,7 @@ type refitting struct {
 	force     bool // the guest is not asked
 	moves     moves
 	tags      tags
+	apart     apart
 	opening   starting // opens files as for a start
 }
 
@@ -159,6 +160,7 @@ func (r *refitting) plan() error {
 	if err := e.placeNICs(r.now, r.next); err != nil {
 		return err
 	}
+	r.apart = isolated(r.now, r.next)
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}

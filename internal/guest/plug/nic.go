@@ -7,7 +7,7 @@ import (
 )
 
 // changeInterface changes of a running guest's NIC what the guest need not be asked for: the state of the link, the network
-// or bridge at its other end, and the VLANs of a port of Open vSwitch. Of a definition it changes all there is of a NIC.
+// or bridge at its other end, the VLANs of a port of Open vSwitch, and whether one of a Linux bridge is isolated. Of a definition it changes all there is of a NIC.
 func changeInterface(n, by *spec.Interface, running bool) error {
 	if by.MAC == nil { // it was found by its name or its place
 		by.MAC = n.MAC
@@ -28,6 +28,8 @@ func changeInterface(n, by *spec.Interface, running bool) error {
 	}
 	if n.OnSwitch() {
 		n.VLAN = by.VLAN
+	} else if bridged(n) {
+		n.Port = by.Port
 	}
 	return nil
 }
@@ -78,7 +80,7 @@ func sameNIC(n, by *spec.Interface) error {
 	rest := *by // what has no name above
 	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link, rest.VLAN = "", "", nil, nil, nil, nil, nil
 	if bridged(n) {
-		rest.Source = nil
+		rest.Source, rest.Port = nil, nil
 	}
 	if !says(*n, rest) {
 		return fixedNIC("unable to change config on '%s' network type", n.Type)

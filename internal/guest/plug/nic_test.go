@@ -39,6 +39,8 @@ func TestOfARunningGuestsNICTheOtherEndIsChanged(t *testing.T) {
 		{"<interface type='user'>" + third + "<link state='down'/></interface>", "net2 user  down -", ""},
 		{"<interface type='bridge'>" + fifth + "<source bridge='br1'/><target dev='web12x'/></interface>", "net5 bridge br1 - -", ""},
 		{"<interface type='bridge'>" + fifth + "<source bridge='br1'/><target dev='web%dx'/></interface>", "net5 bridge br1 - -", ""},
+		{"<interface type='bridge'>" + fifth + "<port isolated='yes'/></interface>", "net5 bridge br0 - - isolated", ""},
+		{"<interface type='user'>" + third + "<port isolated='yes'/></interface>", "", "unable to change config on 'user' network type" + later},
 		{"<interface type='bridge'>" + fifth + "<target dev='webx'/></interface>", "", "cannot modify network device tap name" + later},
 		{"<interface type='bridge'>" + fifth + "<target dev='web1ax'/></interface>", "", "cannot modify network device tap name" + later},
 		{"<interface type='bridge'><mac address='52:54:00:00:00:09'/><source bridge='br0'/><alias name='net0'/></interface>", "", "cannot change network interface mac address from 52:54:00:00:00:01 to 52:54:00:00:00:09" + later},
@@ -84,7 +86,7 @@ func TestOfARunningGuestsNICTheOtherEndIsChanged(t *testing.T) {
 		}
 		for i, n := range started(t, []byte(nicsGuest)).Devices.Interfaces { // what is not spoken of is as it was
 			now := d.Devices.Interfaces[i]
-			n.Type, n.Source, n.Link, n.TrustRx = now.Type, now.Source, now.Link, now.TrustRx
+			n.Type, n.Source, n.Link, n.TrustRx, n.Port = now.Type, now.Source, now.Link, now.TrustRx, now.Port
 			if !reflect.DeepEqual(n, now) {
 				t.Errorf("%s\nmade of %+v\nthis: %+v", c.change, n, now)
 			}
@@ -111,7 +113,11 @@ func nicOf(d *spec.Domain, alias string) string {
 		if n.Link != nil {
 			link = n.Link.State
 		}
-		return strings.Join([]string{alias, n.Type, source, or(link), or(n.TrustRx)}, " ")
+		is := []string{alias, n.Type, source, or(link), or(n.TrustRx)}
+		if n.Port != nil && n.Port.Isolated == "yes" {
+			is = append(is, "isolated")
+		}
+		return strings.Join(is, " ")
 	}
 	return "none"
 }
