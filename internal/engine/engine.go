@@ -83,6 +83,8 @@ type Engine struct {
 	now      func() time.Time
 	left     leftovers
 	switches switches
+	why      whyNot
+	repairs  *store.Store[repaired]
 	orphans  orphans
 	work     sync.WaitGroup // goroutines that belong to the engine
 	ctx      context.Context

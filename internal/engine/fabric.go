@@ -45,6 +45,9 @@ func (e *Engine) openFabric(ctx context.Context) error {
 	e.fabric = &fabric{nft: conn, chosen: chosen, fw: firewall.NewGroup(chosen.Backend), ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
 	}}
+	if err := e.openWhy(); err != nil {
+		return err
+	}
 	uid, err := e.uids.Take()
 	if err != nil {
 		return err

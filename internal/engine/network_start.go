@@ -81,6 +81,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	})
 	e.beginAfresh(n)
 	e.replugAll(ctx, n)
+	e.glance(ctx, n, doc)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil
 }
@@ -191,7 +192,7 @@ func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error
 	}
 	_, err = e.converge(ctx, state.State{}, withoutSysctls(have).Scope())
 	if err == nil {
-		return nil
+		return e.unrepair(ctx, n.uuid)
 	}
 	err = errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
 	e.replugAll(ctx, n)

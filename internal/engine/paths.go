@@ -71,6 +71,9 @@ func (p Paths) TPMs() string { return filepath.Join(p.Lib, "swtpm") }
 // Sysctls is where settings of the machine that were changed are written down, with what they were.
 func (p Paths) Sysctls() string { return filepath.Join(p.Lib, "sysctls") }
 
+// Repairs is where it is written down what was put among others' rules for networks.
+func (p Paths) Repairs() string { return filepath.Join(p.Lib, "repairs") }
+
 // Records is where running guests have a file each.
 func (p Paths) Records() string { return filepath.Join(p.Run, "records") }
 

@@ -44,6 +44,10 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.takeOverSwitch(ctx); err != nil {
 		return err
 	}
+	if err := e.settleRepairs(ctx); err != nil {
+		return err
+	}
+	e.glanceAll(ctx)
 	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.sweepPorts(), e.helperIfIdle(ctx))
 }
 

@@ -57,6 +57,7 @@ const (
 	OwnEventLease      = 11 // a message: OwnEvent with own.LeaseEvent
 
 	OwnMissing = 12 // "" → own.Missing
+	OwnWhy     = 13 // own.WhyRequest → own.WhyResult
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -72,6 +73,7 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnLookup, "OWN_LOOKUP", ReadOnly|BeforeOpen),
 		proc[JSON, JSON](OwnSubscribeLeases, "OWN_SUBSCRIBE_LEASES", ReadOnly|Priority|Quick|BeforeOpen),
 		proc[JSON, JSON](OwnMissing, "OWN_MISSING", ReadOnly|Priority|Quick|BeforeOpen),
+		proc[JSON, JSON](OwnWhy, "OWN_WHY", BeforeOpen),
 		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

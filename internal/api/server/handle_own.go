@@ -43,6 +43,7 @@ func bindOwn(p *program) {
 		return q.backend.Agent(q.conn.asked, a.Domain, a.Request)
 	})
 	bindLeases(p)
+	bindJSON(p, remote.OwnWhy, func(q *request, a own.WhyRequest) (own.WhyResult, error) { return q.backend.Why(q.conn.asked, a) })
 	bindJSON(p, remote.OwnMissing, func(q *request, _ none) (own.Missing, error) { return q.conn.srv.missing.list(), nil })
 	bindJSON(p, remote.OwnVersion, func(q *request, _ none) (own.Version, error) { return q.backend.DaemonVersion(), nil })
 }

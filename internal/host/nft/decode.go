@@ -72,7 +72,8 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 	case "masq":
 		d.masq(s)
 	case "match", "target": // of iptables; both keep their name in attribute 1
-		d.opaque(fmt.Sprintf("xt %s %s", name, s.string(1)))
+		d.loads = nil
+		d.out = append(d.out, Opaque{Name: fmt.Sprintf("xt %s %s", name, s.string(1)), Info: string(s.bytes(unix.NFTA_MATCH_INFO))})
 	default:
 		d.opaque(name)
 	}
@@ -169,6 +170,13 @@ func (d *ruleDecoder) bitwise(s *attrSet) {
 func (d *ruleDecoder) cmp(s *attrSet) {
 	value := readAttrs(s.bytes(unix.NFTA_CMP_DATA)).bytes(unix.NFTA_DATA_VALUE)
 	op := expr.CmpOp(s.uint32(unix.NFTA_CMP_OP))
+	if n := len(d.out); n > 0 && d.out[n-1] == Expr(Opaque{Name: bothPorts}) && len(d.loads) == 0 && op == expr.CmpOpEq && len(value) == 4 {
+		d.out[n-1] = Opaque{Name: bothPorts, Info: string(value)}
+		return
+	}
+	if len(d.loads) == 1 && d.loads[0].word == word(s.uint32(unix.NFTA_CMP_SREG)) && d.shortName(d.loads[0].info, op, value) {
+		return
+	}
 	if len(d.loads) != 1 || d.loads[0].word != word(s.uint32(unix.NFTA_CMP_SREG)) || len(value) != d.loads[0].size ||
 		op != expr.CmpOpEq && op != expr.CmpOpNeq {
 		d.opaque("cmp")
@@ -194,6 +202,33 @@ func (d *ruleDecoder) cmp(s *attrSet) {
 	}
 	d.use(l.info)
 	d.out = append(d.out, Match{Field: l.info.field, Not: op == expr.CmpOpNeq, Value: text})
+}
+
+// bothPorts is the source port and the destination port at once, as iptables compares them where a rule names both. The
+// Info of its Opaque is what they are compared with.
+const bothPorts = "payload 2+0/4"
+
+// shortName reads how iptables compares the name of a link: with its last zero, and with no more than that; or without it,
+// for any name that begins so, which is outside the subset.
+func (d *ruleDecoder) shortName(i fieldInfo, op expr.CmpOp, value []byte) bool {
+	if i.kind != typeIfName || len(value) == 0 || len(value) >= i.kind.size() || op != expr.CmpOpEq && op != expr.CmpOpNeq {
+		return false
+	}
+	name := cString(value)
+	if checkNames(name) != nil {
+		return false
+	}
+	d.loads = nil
+	if len(name) < len(value) {
+		d.out = append(d.out, Match{Field: i.field, Not: op == expr.CmpOpNeq, Value: name})
+		return true
+	}
+	not := ""
+	if op == expr.CmpOpNeq {
+		not = "!= "
+	}
+	d.out = append(d.out, Opaque{Name: fmt.Sprintf("%s %s%s*", i.field, not, name)})
+	return true
 }
 
 // bits is the prefix length of a load, 0 for the whole field.

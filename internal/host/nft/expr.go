@@ -66,6 +66,7 @@ type Masquerade struct {
 // Opaque is an expression of somebody else's rule that is outside the subset. It is shown, never sent.
 type Opaque struct {
 	Name string
+	Info string // what the kernel keeps of a match of iptables, as it is in memory
 }
 
 // Accept is the verdict accept.

@@ -196,7 +196,7 @@ func TestInvalidObjectsAreRefusedWithTheReason(t *testing.T) {
 		{rule(Masquerade{Min: 5, Max: 4}), "empty"},
 		{rule(Masquerade{Max: 4}), "needs its first"},
 		{rule(Masquerade{Min: 4}), "needs `meta l4proto`"},
-		{rule(Opaque{"log"}), "cannot be sent"},
+		{rule(Opaque{Name: "log"}), "cannot be sent"},
 	} {
 		x := &Transaction{}
 		x.Add(c.o)

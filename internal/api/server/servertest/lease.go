@@ -44,3 +44,8 @@ func (f *Fake) LeaseHappens(network, kind string) {
 	}
 	f.Emit(e)
 }
+
+// Why implements server.Documents: nothing is in the way.
+func (f *Fake) Why(_ context.Context, r own.WhyRequest) (own.WhyResult, error) {
+	return own.WhyResult{Reports: []own.WhyReport{{Object: r.Object, To: r.To, Port: r.Port, Arrives: true}}}, f.enter("Why")
+}
