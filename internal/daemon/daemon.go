@@ -88,6 +88,7 @@ func Run(ctx context.Context, o Options) error {
 		ReadyWithin:     time.Duration(s.QEMUReadySeconds) * time.Second,
 		LeaveLinks:      !s.HealLinks,
 		LeaveRules:      !s.HealFirewall,
+		ShareTables:     !s.NFTOwnedTables,
 		FirewallBackend: s.FirewallBackend,
 		OVSSocket:       s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})

@@ -41,6 +41,8 @@ type Settings struct {
 	HealFirewall bool `toml:"heal_firewall"`
 	// FirewallBackend keeps the rules of networks: nftables or iptables; auto takes the first of them that works.
 	FirewallBackend string `toml:"firewall_backend"`
+	// NFTOwnedTables says that nobody else can change the firewall's tables, where the kernel knows owners of tables.
+	NFTOwnedTables bool `toml:"nft_owned_tables"`
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
@@ -56,7 +58,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		QEMUReadySeconds: 30,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
-		HealLinks: true, HealFirewall: true, FirewallBackend: "auto",
+		HealLinks: true, HealFirewall: true, FirewallBackend: "auto", NFTOwnedTables: true,
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)

@@ -36,6 +36,7 @@ type Config struct {
 	FirewallBackend   string        // "" is auto; see CheckFirewallBackend
 	LeaveLinks        bool          // what others do to links is not put back while the daemon runs
 	LeaveRules        bool          // nor what they do to the firewall's rules and to forwarding
+	ShareTables       bool          // others may change the firewall's tables, also where the kernel could keep them from that
 	OVSSocket         string        // of Open vSwitch's database; "" is where the distributions have it
 	OVSWithin         time.Duration // how long that may take to answer, and the switch to take a change up; 0 is 5 s
 	Identity          Identity

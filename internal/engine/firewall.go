@@ -24,7 +24,9 @@ func (e *Engine) openFirewall(ctx context.Context) (*nft.Conn, *choice.Chosen, e
 	}
 	env := choice.Env{Kernel: e.k, NFT: conn, Table: e.cfg.Identity.Table}
 	if conn != nil {
-		env.Tables = firewall.New(conn, e.cfg.Identity.Table)
+		if env.Tables, err = firewall.Open(ctx, conn, e.cfg.Identity.Table, !e.cfg.ShareTables); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("open the firewall: %w", err), conn.Close())
+		}
 	}
 	chosen, err := choice.Open(ctx, env, e.cfg.FirewallBackend)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // damage is what somebody does, and what it leaves.
@@ -39,14 +42,21 @@ func hostDamages() []damage {
 	}
 }
 
-// Whatever somebody does is put back as it was, while connections through the network live on.
-func TestWhatSomebodyDoesIsPutBackWhileConnectionsLiveOn(t *testing.T) {
+// shared lets anybody change the firewall's tables, as on a kernel that knows no owners of tables.
+const shared = "nft_owned_tables = false\n"
+
+// Whatever somebody does is put back as it was, and connections through the network go on.
+func TestWhatSomebodyDoesIsPutBackAndConnectionsGoOn(t *testing.T) {
 	t.Parallel()
 	for name, damages := range map[string][]damage{"rules": rulesDamages(), "host": hostDamages()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "")
-			v4, v6 := w.connect(w.guest, w.away, awayAddr), w.connect(w.guest, w.away, awayAddr6)
+			w := newWorld(t, shared)
+			giveUp := 2 * patience
+			if name == "rules" {
+				giveUp = patience / 6
+			}
+			v4, v6 := w.connect(w.guest, w.away, awayAddr, giveUp), w.connect(w.guest, w.away, awayAddr6, giveUp)
 			before := w.state()
 			for _, d := range damages {
 				w.daemon.Kill() // who puts things back three times knows nothing of it, and nobody insists
@@ -62,9 +72,14 @@ func TestWhatSomebodyDoesIsPutBackWhileConnectionsLiveOn(t *testing.T) {
 						return err == nil
 					})
 				}
-				took := w.comes("what was done is undone: "+d.name, func() bool { return w.state() == before })
-				t.Logf("%s: as before after %v; silence %v by IPv4, %v by IPv6", d.name, took.Round(time.Millisecond),
-					w.goesOn(v4).Round(time.Millisecond), w.goesOn(v6).Round(time.Millisecond))
+				took := w.same(before, d.name)
+				silence4, cuts4 := w.goesOn(v4)
+				silence6, cuts6 := w.goesOn(v6)
+				t.Logf("%s: as before after %v; silence %v by IPv4, %v by IPv6, cut %d times", d.name, took.Round(time.Millisecond), silence4, silence6, cuts4+cuts6)
+				// While nothing translates addresses, the host takes an answer that is under way for its own, and refuses it.
+				if name != "rules" && cuts4+cuts6 > 0 {
+					t.Errorf("%s cuts connections", d.name)
+				}
 				if p := w.problems(); p != "" {
 					t.Errorf("after %s: %s", d.name, p)
 				}
@@ -76,7 +91,7 @@ func TestWhatSomebodyDoesIsPutBackWhileConnectionsLiveOn(t *testing.T) {
 // Somebody who insists is named and left alone, until a network is started.
 func TestSomebodyWhoInsistsOnOtherRulesIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "")
+	w := newWorld(t, shared)
 	before := w.state()
 	p := ""
 	for range 30 { // four are enough where a minute is
@@ -99,5 +114,43 @@ func TestSomebodyWhoInsistsOnOtherRulesIsLeftAlone(t *testing.T) {
 	})
 	if p := w.problems(); p != "" {
 		t.Errorf("it says %q", p)
+	}
+}
+
+// Where the kernel knows owners of tables, nobody else changes those of the daemon while it runs, and nobody notices that it
+// does not.
+func TestOwnedTablesAreNobodyElses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	v4, v6 := w.connect(w.guest, w.away, awayAddr, 2*patience), w.connect(w.guest, w.away, awayAddr6, 2*patience)
+	before := w.state()
+	if !strings.Contains(before, "flags owner") {
+		hosttest.Needs(t, &host.Missing{What: "tables that persist", Config: "CONFIG_NF_TABLES"}, hosttest.Lift{Since: "6.12"})
+	}
+	w.host().Shell("nft add table ip other; nft flush ruleset")
+	if _, err := w.host().Try("nft", "list", "table", "ip", "other"); err == nil {
+		t.Error("the rules of others were not flushed")
+	}
+	for _, d := range rulesDamages()[1:] {
+		if out, err := w.host().Try("sh", "-e", "-c", strings.ReplaceAll(d.does, "TABLE", w.table())); err == nil {
+			t.Errorf("%s: somebody else can: %s", d.does, out)
+		}
+	}
+	if s := w.state(); s != before {
+		t.Errorf("before:\n%s\nand after:\n%s", before, s)
+	}
+	w.daemon.Kill()
+	w.goesOn(v4)
+	w.goesOn(v6)
+	if err := w.daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*stream{v4, v6} {
+		if _, cuts := w.goesOn(s); cuts > 0 {
+			t.Errorf("a connection was cut %d times", cuts)
+		}
+	}
+	if s := w.state(); s != before {
+		t.Errorf("before:\n%s\nand with the next daemon:\n%s", before, s)
 	}
 }

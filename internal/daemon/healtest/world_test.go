@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"taproom/internal/api/remote"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/engine"
@@ -78,8 +80,10 @@ func (w *world) create(name string, number int) {
 	}
 }
 
-// volatile is what differs from one bridge to the next that is made in the same way: numbers, timers, counters.
-var volatile = regexp.MustCompile(`^\d+: |_timer +[0-9.]+| fdb_n_learned \d+|valid_lft \S+ preferred_lft \S+`)
+// volatile is what differs from one bridge to the next that is made in the same way, and from one moment to another: numbers,
+// timers, counters, what its ports are doing.
+var volatile = regexp.MustCompile(`^\d+: |_timer +[0-9.]+| fdb_n_learned \d+|valid_lft \S+ preferred_lft \S+|NO-CARRIER,|,LOWER_UP| state [A-Z]+|` +
+	` topology_change\w* \d+| tso_max_size \d+| tentative`)
 
 // state is what is ours on the host, as text.
 func (w *world) state() string {
@@ -115,6 +119,20 @@ func (w *world) sysctl(path string) string {
 		return "is not there"
 	}
 	return v
+}
+
+// same waits until the state is what it was, and returns how long that took.
+func (w *world) same(before, after string) time.Duration {
+	w.Helper()
+	now := ""
+	began := time.Now()
+	for deadline := began.Add(patience); time.Now().Before(deadline); {
+		if now = w.state(); now == before {
+			return time.Since(began)
+		}
+	}
+	w.Fatalf("after %s it does not come to be as before (-before +after):\n%s\nthe daemon said: %s", after, cmp.Diff(before, now), w.daemon.Said())
+	return 0
 }
 
 // comes waits until something is so, and returns how long that took.

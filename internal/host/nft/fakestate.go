@@ -53,6 +53,12 @@ func (s *fakeState) table(v verb, t Table) unix.Errno {
 	id := tableID{t.Family, t.Name}
 	l, exists := s.tables[id]
 	switch {
+	case v == verbAdd && exists && t.Flags != l.Table.Flags:
+		if t.Flags != l.Table.Flags|Owned || l.Table.Flags&Persistent == 0 {
+			return unix.EOPNOTSUPP
+		}
+		l.Table.Flags = t.Flags
+		return 0
 	case v == verbAdd && exists:
 		return 0
 	case v == verbCreate && exists:

@@ -59,6 +59,9 @@ func (l *Listing) String() string {
 	for _, c := range l.Chains {
 		blocks = append(blocks, l.chainBlock(c))
 	}
+	if l.Table.Flags != 0 {
+		fmt.Fprintf(&b, "\tflags %s\n", l.Table.Flags)
+	}
 	if l.Table.Comment != "" {
 		fmt.Fprintf(&b, "\tcomment %q\n", l.Table.Comment)
 		if len(blocks) == 0 {

@@ -134,6 +134,8 @@ func (p *loader) table() error {
 			return p.l.Table.validate()
 		case len(line) == 2 && line[0].text == "comment":
 			p.l.Table.Comment = line[1].text
+		case len(line) >= 2 && line[0].text == "flags":
+			p.l.Table.Flags, err = parseFlags(plain(line[1:]))
 		case len(line) == 3 && line[0].text == "set" && line[2].text == "{":
 			err = p.set(line[1].text)
 		case len(line) == 3 && line[0].text == "chain" && line[2].text == "{":

@@ -105,7 +105,7 @@ func tableAttrs(v verb, t Table) func(*netlink.AttributeEncoder) error {
 	return func(ae *netlink.AttributeEncoder) error {
 		ae.String(unix.NFTA_TABLE_NAME, t.Name) // the same number as NFTA_RULE_TABLE, for a flush
 		if v == verbAdd || v == verbCreate {
-			ae.Uint32(unix.NFTA_TABLE_FLAGS, 0)
+			ae.Uint32(unix.NFTA_TABLE_FLAGS, uint32(t.Flags))
 			if u := comment(udataComment, t.Comment); u != nil {
 				ae.Bytes(attrTableUserdata, u)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +24,45 @@ type Table struct {
 	Family  Family
 	Name    string
 	Comment string
+	Flags   TableFlags
 	Handle  uint64 // read from the kernel; not compared, not sent
+}
+
+// TableFlags are a table's.
+type TableFlags uint32
+
+// The flags of tables.
+const (
+	// Dormant tables do nothing.
+	Dormant TableFlags = 1 << iota
+	// Owned says that the table can be changed only by the connection that made it or took it over, and goes with it. A
+	// `nft flush ruleset` of anybody else passes it over (Linux 5.12).
+	Owned
+	// Persistent, with Owned, says that it stays when its owner goes, and belongs to nobody then, until somebody takes it
+	// over by adding it with both flags (Linux 6.9).
+	Persistent
+)
+
+// String is the flags as nft writes them.
+func (f TableFlags) String() string {
+	var words []string
+	for i, word := range []string{"dormant", "owner", "persist"} {
+		if f&(1<<i) != 0 {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+func parseFlags(s string) (f TableFlags, err error) {
+	for word := range strings.SplitSeq(s, ",") {
+		i := slices.Index([]string{"dormant", "owner", "persist"}, strings.TrimSpace(word))
+		if i < 0 {
+			return 0, fmt.Errorf("a table has no flag %q", word)
+		}
+		f |= 1 << i
+	}
+	return f, nil
 }
 
 // Chain is a list of rules; with a Hook it is a base chain, which the kernel calls by itself.
@@ -75,10 +114,17 @@ func (e Elements) words() string {
 }
 
 func (t Table) body() string {
-	if t.Comment == "" {
+	var parts []string
+	if t.Flags != 0 {
+		parts = append(parts, fmt.Sprintf("flags %s;", t.Flags))
+	}
+	if t.Comment != "" {
+		parts = append(parts, fmt.Sprintf("comment %q;", t.Comment))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("{ comment %q; }", t.Comment)
+	return "{ " + strings.Join(parts, " ") + " }"
 }
 
 func (c Chain) body() string {

@@ -23,7 +23,7 @@ func parseTable(b []byte) (Table, error) {
 	}
 	t := Table{
 		Family: f, Name: s.string(unix.NFTA_TABLE_NAME), Handle: s.uint64(attrTableHandle),
-		Comment: cString(readUdata(s.bytes(attrTableUserdata), udataComment)),
+		Comment: cString(readUdata(s.bytes(attrTableUserdata), udataComment)), Flags: TableFlags(s.uint32(unix.NFTA_TABLE_FLAGS)),
 	}
 	return t, s.err
 }

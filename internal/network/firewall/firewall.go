@@ -23,6 +23,7 @@ const attempts = 16
 type Firewall struct {
 	nft   nft.Backend
 	table string
+	flags nft.TableFlags // of its tables
 }
 
 var _ Backend = (*Firewall)(nil)
@@ -31,7 +32,7 @@ var _ Backend = (*Firewall)(nil)
 func New(b nft.Backend, table string) *Firewall { return &Firewall{nft: b, table: table} }
 
 func (f *Firewall) tables() []table {
-	return []table{{family: nft.IPv4, name: f.table}, {family: nft.IPv6, name: f.table}}
+	return []table{{family: nft.IPv4, name: f.table, flags: f.flags}, {family: nft.IPv6, name: f.table, flags: f.flags}}
 }
 
 // Observe returns the elements that are in force, ordered. A table whose rules are not as they should be enforces

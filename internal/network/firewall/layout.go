@@ -29,6 +29,7 @@ const ip6 = "ip6/"
 type table struct {
 	family nft.Family
 	name   string
+	flags  nft.TableFlags
 }
 
 // v6 reports whether it is the table of IPv6.
@@ -51,7 +52,7 @@ func (t table) prefix() string {
 }
 
 func (t table) object() nft.Table {
-	return nft.Table{Family: t.family, Name: t.name, Comment: "guest networks of taproom"}
+	return nft.Table{Family: t.family, Name: t.name, Comment: "guest networks of taproom", Flags: t.flags}
 }
 
 func (t table) set(name string) nft.Set {
@@ -194,7 +195,7 @@ func (t table) intact(l *nft.Listing) bool {
 	for _, g := range groups {
 		sets += len(g.sets())
 	}
-	if len(l.Sets) != sets || len(l.Chains) != len(t.chains()) {
+	if len(l.Sets) != sets || len(l.Chains) != len(t.chains()) || l.Table.Flags != t.flags && !t.ownerless(l) {
 		return false
 	}
 	for _, s := range l.Sets {

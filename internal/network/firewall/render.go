@@ -10,11 +10,12 @@ import (
 )
 
 // Render is Apply as shell commands that end in the same tables, whatever is there before (a table somebody has damaged
-// excepted). In a shell they are several transactions where Apply is one.
+// excepted), but for who owns them. In a shell they are several transactions where Apply is one.
 func (f *Firewall) Render(add, del []Element) []string {
 	add = slices.DeleteFunc(slices.Clone(add), func(e Element) bool { return slices.Contains(del, e) })
 	var out []string
 	for _, t := range f.tables() {
+		t.flags = 0 // what a shell owns goes with it
 		out = append(out, t.render(t.own(add), t.own(del))...)
 	}
 	return out
