@@ -53,14 +53,14 @@ func (p *NetworkPort) Format() []byte { return formatDocument("networkport", p) 
 // Validate reports what is wrong with the document in itself; see Domain.Validate.
 func (p *NetworkPort) Validate() error {
 	w := &walker{rules: map[string]rule{
-		"bandwidth":              refuse("traffic is not shaped yet"),
-		"port/@isolated":         yesNo(),
-		"rxfilters/@trustGuest":  yesNo(),
-		"plug/@type":             values("network bridge direct", "hostdev-pci"),
-		"vlan/tag/@id":           number(0, 4095),
-		"vlan/tag/@nativeMode":   values("tagged untagged", ""),
-		"virtualport/@type":      values("openvswitch", "802.1Qbg 802.1Qbh midonet"),
-		"plug/@macTableManager":  values("kernel libvirt", ""),
+		"bandwidth":             refuse("traffic is not shaped yet"),
+		"port/@isolated":        yesNo(),
+		"rxfilters/@trustGuest": yesNo(),
+		"plug/@type":            values("network bridge direct", "hostdev-pci"),
+		"vlan/tag/@id":          number(0, 4095),
+		"vlan/tag/@nativeMode":  values("tagged untagged", ""),
+		"virtualport/@type":     values("openvswitch", "802.1Qbg 802.1Qbh midonet"),
+		"plug/@macTableManager": values("kernel libvirt", ""),
 	}, path: make([]byte, 0, 64)}
 	if err := w.document(p, &p.Extra); err != nil {
 		return err
