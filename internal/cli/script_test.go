@@ -103,7 +103,7 @@ func TestCommandLineWithADaemon(t *testing.T) {
 			"heal": func(ts *testscript.TestScript, _ bool, _ []string) {
 				dir := d.Paths().Config
 				ts.Check(os.MkdirAll(dir, 0o755))
-				ts.Check(os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte("heal_links = false\n"), 0o644))
+				ts.Check(os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte("heal_links = false\nheal_firewall = false\n"), 0o644))
 			},
 			"plain": func(ts *testscript.TestScript, _ bool, args []string) { plain(ts, d, args) },
 			"empty": func(ts *testscript.TestScript, _ bool, _ []string) {

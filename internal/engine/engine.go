@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taproom/internal/api/server"
+	"taproom/internal/engine/hook"
 	"taproom/internal/engine/storage"
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
@@ -59,6 +60,7 @@ type Engine struct {
 	actives     *store.Store[activeNetwork]
 	madePorts   madePorts
 	sysctls     sysctlLog
+	hooks       hook.Hooks
 
 	links    *alloc.Links
 	names    *alloc.Names // of taps

@@ -37,8 +37,8 @@ func TestDaemonsWithDifferentRootsKeepApart(t *testing.T) {
 func TestTheMachinesPathsAreTheOnesOfTheHierarchy(t *testing.T) {
 	t.Parallel()
 	for root, want := range map[string]Paths{
-		"":     {"/etc/taproom", "/var/lib/taproom", "/run/taproom", "/run/libvirt", "/var/lib/libvirt", "/var/cache/taproom", "/var/lib/taproom/log", ""},
-		"/tmp": {"/tmp/etc/taproom", "/tmp/var/lib/taproom", "/tmp/run/taproom", "/tmp/run/libvirt", "/tmp/var/lib/libvirt", "/tmp/var/cache/taproom", "/tmp/var/lib/taproom/log", ""},
+		"":     {"/etc/taproom", "/var/lib/taproom", "/run/taproom", "/run/libvirt", "/var/lib/libvirt", "/var/cache/taproom", "/var/lib/taproom/log", "/etc/libvirt/hooks", ""},
+		"/tmp": {"/tmp/etc/taproom", "/tmp/var/lib/taproom", "/tmp/run/taproom", "/tmp/run/libvirt", "/tmp/var/lib/libvirt", "/tmp/var/cache/taproom", "/tmp/var/lib/taproom/log", "/tmp/etc/libvirt/hooks", ""},
 	} {
 		if got := NewPaths(root); got != want {
 			t.Errorf("root %q: %+v, want %+v", root, got, want)

@@ -70,10 +70,32 @@ func (e *Engine) CreateNetwork(ctx context.Context, xml string, _ uint32) (serve
 // activate makes a network exist on the host. It is written down first: a daemon that dies on the way finishes it. The
 // caller holds the slot.
 func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) error {
+	err := e.activateBusy(ctx, n, doc)
+	if err == nil {
+		return nil
+	}
+	if herr := e.helperIfIdle(context.WithoutCancel(ctx)); herr != nil {
+		return errors.Join(err, herr)
+	}
+	return err
+}
+
+// activateBusy is activate while the network helper is kept.
+func (e *Engine) activateBusy(ctx context.Context, n *network, doc *spec.Network) error {
 	e.idle.RLock()
 	defer e.idle.RUnlock()
 	trace := job.NewTrace()
-	if err := e.bring(ctx, n, doc, trace); err != nil {
+	err := e.tellNetwork(ctx, doc, "start", "begin", nil)
+	if err == nil {
+		err = e.bring(ctx, n, doc, trace)
+	}
+	if err == nil {
+		if err = e.tellNetwork(ctx, doc, "started", "begin", nil); err != nil {
+			err = errors.Join(err, e.withdraw(context.WithoutCancel(ctx), n, doc))
+			e.tellStopped(context.WithoutCancel(ctx), doc)
+		}
+	}
+	if err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w%s", n.label, err, remedy(err))
 	}
 	v := n.update(func(v *netView) {
@@ -169,6 +191,7 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	if err := e.take(context.WithoutCancel(j.Context()), n, v.live); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w%s", n.label, err, remedy(err))
 	}
+	e.tellStopped(context.WithoutCancel(j.Context()), v.live)
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
 	e.troubles.forget(n.uuid)
 	if err := e.madePorts.clear(n.uuid); err != nil {
@@ -181,9 +204,9 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	return e.helperIfIdle(ctx)
 }
 
-// take removes an active network from the host. What it was is put back when that fails.
-func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error {
-	have, err := e.compileNetwork(live)
+// withdraw removes a network from the host.
+func (e *Engine) withdraw(ctx context.Context, n *network, doc *spec.Network) error {
+	have, err := e.compileNetwork(doc)
 	if err != nil {
 		return err
 	}
@@ -191,6 +214,12 @@ func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error
 		return err
 	}
 	_, err = e.converge(ctx, state.State{}, withoutSysctls(have).Scope())
+	return err
+}
+
+// take removes an active network from the host. What it was is put back when that fails.
+func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error {
+	err := e.withdraw(ctx, n, live)
 	if err == nil {
 		return e.unrepair(ctx, n.uuid)
 	}
@@ -232,7 +261,13 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	if v.live == nil {
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
-	if err := e.change(ctx, n, v.live, doc); err != nil {
+	err := e.change(ctx, n, v.live, doc)
+	if err == nil {
+		if err = e.tellNetwork(ctx, doc, "updated", "begin", nil); err != nil {
+			err = errors.Join(err, e.change(context.WithoutCancel(ctx), n, doc, v.live))
+		}
+	}
+	if err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w%s", n.label, err, remedy(err))
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })

@@ -14,6 +14,7 @@ type Paths struct {
 	LibvirtLib string // what libvirt's name service module reads
 	Cache      string // what can be made again: capabilities of QEMU binaries
 	Log        string // what guests' QEMUs say
+	Hooks      string // the administrator's programs that are told of guests and networks; where libvirt has them
 	LockFile   string // held by the daemon; "" is one in Run
 }
 
@@ -30,6 +31,7 @@ func NewPaths(root string) Paths {
 		LibvirtLib: filepath.Join(root, "var/lib/libvirt"),
 		Cache:      filepath.Join(root, "var/cache/taproom"),
 		Log:        filepath.Join(root, "var/lib/taproom/log"),
+		Hooks:      filepath.Join(root, "etc/libvirt/hooks"),
 	}
 }
 

@@ -100,6 +100,9 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	}
 	err := r.open(ctx)
 	if err == nil {
+		err = e.tellPorts(ctx, "port-created", next, now)
+	}
+	if err == nil {
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
 	if err == nil {

@@ -73,6 +73,9 @@ func (e *Engine) openForRestore(ctx context.Context, r server.SaveRequest) (*sav
 	if err == nil && r.XML != "" {
 		doc, err = e.otherDocument(ctx, doc, r.XML)
 	}
+	if err == nil {
+		doc, err = e.restoreHook(ctx, doc)
+	}
 	if err != nil {
 		image.close()
 		return nil, nil, err

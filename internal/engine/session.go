@@ -35,13 +35,13 @@ func (s *Session) URI() string {
 func (e *Engine) begin() []func(context.Context) error {
 	if e.cfg.Session == nil {
 		return []func(context.Context) error{
-			e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage,
+			e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage,
 			e.openFabric, e.learnLinks, e.takeOver, e.followLinks, e.followRules, e.pollSettings, e.followGuestNames, e.tendLogs, e.autostart,
 		}
 	}
 	e.fabric = &fabric{}
 	return []func(context.Context) error{
-		e.openHome, e.openPlaces, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage, e.takeOverGuests, e.tendLogs, e.autostart,
+		e.openHome, e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage, e.takeOverGuests, e.tendLogs, e.autostart,
 	}
 }
 

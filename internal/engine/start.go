@@ -204,12 +204,15 @@ func (s *starting) run(ctx context.Context) error {
 		do   func(context.Context) error
 		idle func() bool // nil is never
 	}{
+		{"hooks", s.hook("prepare"), s.unhooked},
 		{"plan", s.plan, nil},
 		{"", s.links, nil},
 		{"files", s.open, nil},
 		{"companions", s.startCompanions, func() bool { return len(s.compiled.Companions) == 0 }},
+		{"hooks", s.hook("start"), s.unhooked},
 		{"", s.exec, nil},
 		{"load", s.load, func() bool { return s.from == nil }},
+		{"hooks", s.hook("started"), s.unhooked},
 		{"settle", s.settle, nil},
 	} {
 		if stage.idle != nil && stage.idle() {
@@ -318,7 +321,10 @@ func (s *starting) links(ctx context.Context) error {
 	if s.env, err = s.e.makeLinks(ctx, *r, r.Ports, s.trace, s.compile); err != nil {
 		return err
 	}
-	return s.e.grantAccess(ctx, r, func() error { return s.e.saveRecord(s.running) })
+	if err := s.e.grantAccess(ctx, r, func() error { return s.e.saveRecord(s.running) }); err != nil {
+		return err
+	}
+	return s.e.tellPorts(ctx, "port-created", s.running.hardware(), nil)
 }
 
 // exec starts QEMU and waits for its monitor.
@@ -358,12 +364,17 @@ func (s *starting) closeFiles() {
 // undo takes back whatever a failed start made. What cannot be taken back now stays a problem until it can.
 func (s *starting) undo(ctx context.Context) {
 	switch {
-	case s.running == nil:
-		return
 	case !s.recorded: // nothing was made yet
-		s.e.releaseNames(*s.running.rec())
+		if s.running != nil {
+			s.e.releaseNames(*s.running.rec())
+		}
+		s.e.tellEnd(ctx, s.d, "stopped", s.document)
+		s.e.tellEnd(ctx, s.d, "release", s.document)
 		return
 	}
 	s.running.letGo()
+	s.e.tellEnd(ctx, s.d, "stopped", s.document)
+	s.e.tellPortsGone(ctx, s.running.hardware(), nil)
 	_ = s.e.clearAway(ctx, s.d, *s.running.rec())
+	s.e.tellEnd(ctx, s.d, "release", s.document)
 }

@@ -85,7 +85,11 @@ func (e *Engine) stop(ctx context.Context, d *domain, run *running, reason, deta
 	e.work.Go(kept.Close)
 	run.beside.settle()
 	run.letGo()
+	document := func() []byte { return run.live(false).Format() }
+	e.tellEnd(ctx, d, "stopped", document)
+	e.tellPortsGone(ctx, run.hardware(), nil)
 	err := e.clearAway(ctx, d, rec)
+	e.tellEnd(ctx, d, "release", document)
 	v := d.update(func(v *view) {
 		v.run, v.ref.ID, v.ref.State, v.ref.Reason, v.ref.Updated = nil, -1, server.DomainShutoff, reason, false
 	})

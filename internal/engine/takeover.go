@@ -190,7 +190,11 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	}
 	if err != nil || status == statusGone || run.rec().Phase == phaseStarting && status.neverRan(run.rec().Incoming) {
 		run.letGo()
+		document := func() []byte { return run.live(false).Format() }
+		e.tellEnd(ctx, d, "stopped", document)
+		e.tellPortsGone(ctx, run.hardware(), nil)
 		_ = e.clearAway(ctx, d, i.Head) // stays a problem until it can be
+		e.tellEnd(ctx, d, "release", document)
 		e.letGoOf(d)
 		if run.rec().Phase == phaseRunning {
 			d.update(func(v *view) { v.ref.Reason = server.ShutoffCrashed })
@@ -201,6 +205,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 		e.problem.add(e.log, fmt.Sprintf("domain '%s': host access: %v", d.label, err))
 	}
 	e.settleAdopted(d, run, status)
+	e.tellReconnect(d, run)
 	e.goOnIfSaving(ctx, d, run) // nobody else has the slot: clients are not served yet
 	return run, nil
 }
