@@ -20,11 +20,8 @@ func (k *Kernel) SetIsolated(index int, isolated bool) error {
 
 func parseBridgePort(l *Link, data []byte) error {
 	return attrs(data, func(kind uint16, value []byte) error {
-		switch {
-		case kind == nl.IFLA_BRPORT_ISOLATED && len(value) == 1:
+		if kind == nl.IFLA_BRPORT_ISOLATED && len(value) == 1 {
 			l.Isolated = value[0] != 0
-		case kind == nl.IFLA_BRPORT_STATE && len(value) == 1:
-			l.Forwards = value[0] == 3 // BR_STATE_FORWARDING
 		}
 		return nil
 	})

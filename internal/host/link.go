@@ -24,14 +24,11 @@ type Link struct {
 	OfSwitch bool
 	Lower    int // index of the link it lies on; a veth's is its other end, perhaps in another namespace
 	Up       bool
-	// Carrier says that it is up and something is at its other end.
-	Carrier bool
 	// AllMulticast says that it takes every multicast frame, since somebody asked it to.
 	AllMulticast bool
 	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
 	Bridge       Bridge      // when Kind is "bridge"
 	Isolated     bool        // a port of a bridge that does not reach the other isolated ones
-	Forwards     bool        // a port of a bridge that lets frames pass: not one that STP holds back
 }
 
 // Bridge is what only a bridge has.
@@ -105,7 +102,7 @@ func parseLink(m []byte) (Link, error) {
 		return Link{}, errors.New("the kernel sent a link message that is too short")
 	}
 	h := nl.DeserializeIfInfomsg(m)
-	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0, Carrier: h.Flags&unix.IFF_LOWER_UP != 0, AllMulticast: h.Flags&unix.IFF_ALLMULTI != 0}
+	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0, AllMulticast: h.Flags&unix.IFF_ALLMULTI != 0}
 	err := attrs(m[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) error {
 		switch kind {
 		case unix.IFLA_IFNAME:

@@ -236,7 +236,9 @@ func (l *Looker) route(f *why.Facts, bridge host.Link) error {
 		return nil
 	}
 	if out, err := l.Kernel.LinkByIndex(hop.Link); err == nil {
-		f.Route.Out, f.Route.OutUp = out.Name, out.Up && out.Carrier
+		f.Route.Out = out.Name
+		now, err := l.Kernel.LinkState(hop.Link)
+		f.Route.OutUp = err == nil && now.Carrier
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (l *Looker) forwards(ctx context.Context, index int) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		link, err := l.Kernel.LinkByIndex(index)
+		link, err := l.Kernel.LinkState(index)
 		if err != nil || link.Forwards {
 			return err
 		}
