@@ -30,6 +30,9 @@ func (e *Engine) moved(now, next *hardware) (moves, error) {
 		if _, err := (placement{e: e}).connect(next.doc, nic, &ports[p]); err != nil {
 			return nil, err
 		}
+		if err := e.suits(next.doc, nic, ports[p]); err != nil {
+			return nil, err
+		}
 		next.rec.Ports = ports
 		out = append(out, nic.Alias.Name)
 	}

@@ -58,9 +58,39 @@ func (m *machine) away() {
 }
 
 // A NIC that is plugged into a guest that runs passes traffic, follows the VLAN it gets, and goes when the guest lets go of it.
-func TestANICOnOpenVSwitchIsPluggedIntoAGuestThatRuns(t *testing.T) {
+// A switch that hangs fails who plugs, in time and with nothing left, and holds up nobody who unplugs.
+func TestNICsOnOpenVSwitchArePluggedIntoAGuestThatRuns(t *testing.T) {
 	t.Parallel()
 	m, sw := switched(t)
+	m.plugsAndUnplugs(sw)
+	m.do("attach-device", m.name, "nic0.xml", "--live")
+	m.useSwitch(sw, 5)
+	m.plugsBesideOneThatHangs(sw)
+	m.useSwitch(sw, 60)
+	m.client = m.daemon.Client()
+	m.do("attach-device", m.name, "nic2.xml", "--live")
+	m.reach(m.leaseOf("52:54:00:00:07:02", 2))
+	m.away()
+	if ports := sw.Ports("ovs0"); len(ports) > 0 {
+		t.Errorf("ports left: %v", ports)
+	}
+}
+
+// taps are the links of the guest's NICs, without that of its network.
+func (m *machine) taps() []string {
+	m.t.Helper()
+	var out []string
+	for line := range strings.Lines(m.daemon.NS.Run("ip", "-o", "link", "show", "type", "tun")) {
+		if f := strings.Fields(line); strings.HasPrefix(f[1], "vnet") && f[1] != "vnet0:" {
+			out = append(out, strings.TrimSuffix(f[1], ":"))
+		}
+	}
+	return out
+}
+
+func (m *machine) plugsAndUnplugs(sw *ovstest.Switch) {
+	t := m.t
+	t.Helper()
 	m.do("attach-device", m.name, "nic0.xml", "--live")
 	if ports := sw.Ports("ovs0"); !slices.Equal(ports, []string{"vnet1"}) {
 		t.Errorf("ports %v", ports)
@@ -79,58 +109,69 @@ func TestANICOnOpenVSwitchIsPluggedIntoAGuestThatRuns(t *testing.T) {
 	m.reach(m.leaseOf("52:54:00:00:07:00", 2))
 
 	m.do("detach-device", m.name, "nic0.xml", "--live")
-	if ports := sw.Ports("ovs0"); len(ports) > 0 {
-		t.Errorf("the guest has let go of the NIC, and the ports are %v", ports)
-	}
+	sw.Await("the guest has let go of the NIC, and the port is gone", func() bool { return len(sw.Ports("ovs0")) == 0 })
 	if n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{}); len(n.NICs) != 1 {
-		t.Errorf("the guest has %+v", n.NICs)
+		t.Errorf("the port is gone, and the guest has %+v", n.NICs)
 	}
-	m.away()
 }
 
-// A switch that hangs or is down fails who plugs, in time and with nothing left, and holds up nobody who unplugs.
-func TestASwitchThatDoesNotAnswerWhenANICIsPlugged(t *testing.T) {
-	t.Parallel()
-	m, sw := switched(t)
-	m.do("attach-device", m.name, "nic0.xml", "--live")
-	m.useSwitch(sw, 1)
-	before, document := m.do("domiflist", m.name), m.do("dumpxml", m.name, "--xpath", "//interface")
+// plugsBesideOneThatHangs is with a NIC on the switch, whose daemon and then whose database hang.
+func (m *machine) plugsBesideOneThatHangs(sw *ovstest.Switch) {
+	t := m.t
+	t.Helper()
+	list, document, taps, ports := m.do("domiflist", m.name), m.do("dumpxml", m.name, "--xpath", "//interface"), m.taps(), sw.Ports("ovs0")
+	if !slices.Equal(taps, ports) {
+		t.Errorf("there are the taps %v and the ports %v", taps, ports)
+	}
 	fails := func(want string, args ...string) {
 		t.Helper()
 		out, code := m.run(m.virsh(args...))
 		if code == 0 || !strings.Contains(out, want) {
 			t.Errorf("virsh %q: exit %d: %s", args, code, out)
 		}
-		if now := m.do("domiflist", m.name); now != before {
-			t.Errorf("after virsh %q the guest has\n%s\nand had\n%s", args, now, before)
+		if now := m.do("domiflist", m.name); now != list {
+			t.Errorf("after virsh %q the guest has\n%s\nand had\n%s", args, now, list)
 		}
-		if links := m.daemon.NS.Run("ip", "-o", "link", "show", "type", "tun"); strings.Count(links, "vnet") != 2 {
-			t.Errorf("after virsh %q there are %s", args, links)
+		if now := m.taps(); !slices.Equal(now, taps) {
+			t.Errorf("after virsh %q there are %v", args, now)
 		}
 	}
 	sw.SignalDaemon(unix.SIGSTOP)
 	fails("ovs-vswitchd hangs or does not run", "attach-device", m.name, "nic1.xml", "--live")
-	if ports := sw.Ports("ovs0"); !slices.Equal(ports, []string{"vnet1"}) {
-		t.Errorf("ports %v", ports)
+	if now := sw.Ports("ovs0"); !slices.Equal(now, ports) {
+		t.Errorf("a NIC that could not be plugged in leaves the ports %v", now)
 	}
 	sw.SignalDaemon(unix.SIGCONT)
 
+	late := "its database at " + sw.Socket + " has not answered within 5s"
 	sw.SignalServer(unix.SIGSTOP)
-	fails("its database at "+sw.Socket+" has not answered within 1s", "attach-device", m.name, "nic1.xml", "--live")
-	fails("its database at "+sw.Socket+" has not answered within 1s", "update-device", m.name, "tagged.xml", "--live")
+	fails(late, "attach-device", m.name, "nic1.xml", "--live")
+	fails(late, "update-device", m.name, "tagged.xml", "--live")
 	if now := m.do("dumpxml", m.name, "--xpath", "//interface"); now != document {
 		t.Errorf("the document says\n%s\nand said\n%s", now, document)
 	}
 	m.do("detach-device", m.name, "nic0.xml", "--live")
 	sw.SignalServer(unix.SIGCONT)
 	sw.Await("the port of a NIC that was unplugged is gone", func() bool { return len(sw.Ports("ovs0")) == 0 })
+}
 
-	m.useSwitch(sw, 60)
-	m.client = m.daemon.Client()
-	m.do("attach-device", m.name, "nic2.xml", "--live")
-	m.reach(m.leaseOf("52:54:00:00:07:02", 2))
-	m.away()
-	if ports := sw.Ports("ovs0"); len(ports) > 0 {
-		t.Errorf("ports left: %v", ports)
+// movesOnSwitches has the first NIC move to another bridge and back, and not to one whose frames are moved otherwise.
+func (c *clients) movesOnSwitches(sw *ovstest.Switch) {
+	c.t.Helper()
+	sw.Bridge("ovs1")
+	sw.Ctl("--no-wait", "add-br", "ovs2", "--", "set", "Bridge", "ovs2", "datapath_type=system")
+	to := func(bridge string) (string, int) {
+		c.write("moved.xml", fmt.Sprintf("<interface type='bridge'><mac address='52:54:00:00:00:01'/><source bridge='%s'/><vlan><tag id='7'/></vlan><virtualport type='openvswitch'/><model type='virtio'/></interface>", bridge))
+		return c.run(c.virsh("update-device", "switch", "moved.xml", "--live"))
 	}
+	for _, bridge := range []string{"ovs1", "ovs0"} {
+		if out, code := to(bridge); code != 0 || !slices.Contains(sw.Ports(bridge), "vnet0") {
+			c.t.Errorf("move to %s: exit %d: %s; there are the ports %v", bridge, code, out, sw.Ports(bridge))
+		}
+	}
+	const want = "vnet0 was made for a bridge with datapath_type=netdev, and ovs2 has datapath_type=system; detach the NIC"
+	if out, code := to("ovs2"); code != 1 || !strings.Contains(out, want) || !slices.Contains(sw.Ports("ovs0"), "vnet0") {
+		c.t.Errorf("move to a bridge with the kernel's datapath: exit %d: %s", code, out)
+	}
+	sw.Ctl("--no-wait", "del-br", "ovs2", "--", "del-br", "ovs1")
 }

@@ -67,6 +67,7 @@ func TestNICsOnOpenVSwitch(t *testing.T) {
 	if n := sw.Transactions("taproom: set vnet0 vnet1"); n != 1 {
 		t.Errorf("the ports of the start took %d transactions", n)
 	}
+	c.movesOnSwitches(sw)
 	back := func(what string) {
 		t.Helper()
 		sw.Await(what, func() bool { return strings.Join(sw.Ports("ovs0"), " ") == "vnet0 vnet1 vnet2" })
