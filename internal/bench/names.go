@@ -67,6 +67,9 @@ func runNames(ctx context.Context, o Options) (r *Report, err error) {
 			}
 			r.add(all, skipped...)
 		}
+		if note := r.growth(kind, o.Counts); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
 	}
 	return r, nil
 }

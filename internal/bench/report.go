@@ -17,6 +17,7 @@ type Report struct {
 	Figures []Figure     `json:"figures"`
 	Skipped []Skip       `json:"skipped"`
 	Compare []Comparison `json:"compare,omitempty"`
+	Notes   []string     `json:"notes,omitempty"` // what the figures do not say by themselves
 }
 
 func newReport(name string) *Report {
@@ -97,6 +98,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, c := range r.Compare {
 		fmt.Fprintf(w, "%s: %.2f of the other build's, %s (p = %.2g)\n", c.Name, c.Ratio, c.verdict(), c.P)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
 	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "not measured: %s: %s\n", s.Name, s.Why)

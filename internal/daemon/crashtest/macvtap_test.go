@@ -46,7 +46,7 @@ func TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone(t *testing.T) {
 			plug := func(nic string) func(*object) step {
 				return func(o *object) step { return attach(o, nic, affectLive) }
 			}
-			for _, next := range []func(*object) step{define, start, plug(moreNIC), plug(moreTapNIC), destroy, startPaused, destroy, undefine} {
+			for _, next := range []func(*object) step{define, start, plug(moreNIC), plug(moreTapNIC), suspend, resume, destroy, startPaused, destroy, undefine} {
 				if err := w.do(c, next(o)); err != nil {
 					return err
 				}
