@@ -50,7 +50,7 @@ func (e *Engine) knowLinks(links []host.Link) {
 func (e *Engine) linksChanged(changes []host.LinkChange) {
 	for _, c := range changes {
 		switch {
-		case c.Lost: // an address
+		case c.Lost, c.Port: // an address, or nothing of its name
 		case c.Gone:
 			e.links.Gone(c.Link.Index)
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
@@ -24,7 +25,7 @@ type placement struct {
 func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
 	for i, nic := range doc.Devices.Interfaces {
-		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
+		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), Guest: strings.ToLower(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
 		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.GivenTap() {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
@@ -52,7 +53,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 // connect says where a NIC's port goes; linked is false for one that has none of ours: user is QEMU's own, and an
 // ethernet's tap may be somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
-	to.Network, to.Bridge, to.Direct, to.Switch, to.Free = "", "", nil, nil, nic.Type == "ethernet"
+	to.Network, to.Bridge, to.Direct, to.Switch, to.Free, to.Managed = "", "", nil, nil, nic.Type == "ethernet", false
 	if nic.OnSwitch() {
 		to.Switch = switchPortOf(doc, nic)
 	}
@@ -60,6 +61,7 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 	case "network":
 		to.Network = nic.Source.Network
 		to.Bridge, err = p.networkBridge(doc, to.Network)
+		to.Managed = p.e.managed(to.Network)
 		if err == nil && nic.OnSwitch() {
 			err = p.switchNetwork(doc, nic)
 		}
@@ -134,6 +136,7 @@ func portState(r record) map[string]state.Port {
 		if p.Switch != nil {
 			one.Master = ""
 		}
+		p.manage(&one, p.Managed)
 		ports[p.Name] = one
 	}
 	return ports
@@ -151,6 +154,7 @@ func (e *Engine) portsNow(r record) map[string]state.Port {
 		s.Held = true
 		if p.Network != "" && p.Switch == nil {
 			s.Master = ""
+			p.manage(&s, e.managed(p.Network))
 			if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
 				s.Master = n.view().live.Bridge.Name
 			}

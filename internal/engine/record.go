@@ -81,7 +81,9 @@ type record struct {
 type port struct {
 	NIC     int    `json:"nic"` // index among the document's interfaces
 	Name    string `json:"name"`
-	MAC     string `json:"mac"` // the host side's
+	MAC     string `json:"mac"`               // the host side's
+	Guest   string `json:"guest,omitempty"`   // the guest's address
+	Managed bool   `json:"managed,omitempty"` // its bridge is told what is behind it (macTableManager='libvirt')
 	Bridge  string `json:"bridge"`
 	Network string `json:"network,omitempty"` // name of the network, "" when plugged into a bridge
 	MTU     int    `json:"mtu,omitempty"`

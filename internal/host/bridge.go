@@ -80,6 +80,10 @@ func parseBridge(b *Bridge, data []byte) error {
 			b.Delay = int(uint32Value(value))
 		case nl.IFLA_BR_STP_STATE:
 			b.STP = uint32Value(value) != 0
+		case nl.IFLA_BR_VLAN_FILTERING:
+			b.VLANs = len(value) == 1 && value[0] != 0
+		case nl.IFLA_BR_VLAN_DEFAULT_PVID: // there only where the kernel has them; the other always is
+			b.KnowsVLANs = true
 		}
 		return nil
 	})

@@ -20,8 +20,16 @@ func (k *Kernel) SetIsolated(index int, isolated bool) error {
 
 func parseBridgePort(l *Link, data []byte) error {
 	return attrs(data, func(kind uint16, value []byte) error {
-		if kind == nl.IFLA_BRPORT_ISOLATED && len(value) == 1 {
+		if len(value) != 1 {
+			return nil
+		}
+		switch kind {
+		case nl.IFLA_BRPORT_ISOLATED:
 			l.Isolated = value[0] != 0
+		case nl.IFLA_BRPORT_LEARNING:
+			l.NoLearning = value[0] == 0
+		case nl.IFLA_BRPORT_UNICAST_FLOOD:
+			l.NoFlood = value[0] == 0
 		}
 		return nil
 	})

@@ -29,12 +29,16 @@ type Link struct {
 	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
 	Bridge       Bridge      // when Kind is "bridge"
 	Isolated     bool        // a port of a bridge that does not reach the other isolated ones
+	// NoLearning and NoFlood say that a bridge learns no addresses from its port, and sends it no frames for unknown ones.
+	NoLearning, NoFlood bool
 }
 
 // Bridge is what only a bridge has.
 type Bridge struct {
 	STP   bool
 	Delay int // forward delay in hundredths of a second, as the kernel counts it
+	// VLANs says that it looks at VLAN tags, KnowsVLANs that its kernel could; both are only read (see SetVLANFiltering).
+	VLANs, KnowsVLANs bool
 }
 
 // skipStats is RTEXT_FILTER_SKIP_STATS: a dump without counters costs less.

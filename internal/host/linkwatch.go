@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +14,11 @@ type LinkChange struct {
 	Link Link
 	// Gone says that there is no such link any more.
 	Gone bool
-	// Lost says that the link has lost an address; of Link only Index is known then.
+	// Lost says that the link has lost an address, or, as a port of a bridge, an address that somebody said is behind it; of
+	// Link only Index is known then.
 	Lost bool
+	// Port says that what the link is as a port of its bridge may have changed; of Link only Index is known then.
+	Port bool
 	// Forwards says that whether the host forwards packets was set, for all its links at once; nothing of Link is known
 	// then. The same is told whatever it was set to, and of IPv4 as of IPv6.
 	Forwards bool
@@ -31,6 +35,9 @@ func (k *Kernel) WatchLinks() (*LinkWatch, error) {
 		unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
 	if err != nil {
 		return nil, err
+	}
+	if err := m.addressesBehindPorts(); err != nil {
+		return nil, errors.Join(err, m.file.Close())
 	}
 	return &LinkWatch{m}, nil
 }
@@ -69,15 +76,24 @@ func parseChanges(b []byte) (changes []LinkChange, ok bool) {
 	return changes, true
 }
 
-// parseChange reads one message. Bridges tell of their ports too, in a family of their own; those are not of a link's life.
+// parseChange reads one message. Bridges tell of their ports too, in a family of their own.
 func parseChange(kind uint16, m []byte) (c LinkChange, is bool, err error) {
 	switch kind {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
+		if len(m) >= unix.SizeofIfInfomsg && m[0] == unix.AF_BRIDGE && kind == unix.RTM_NEWLINK {
+			c.Port, c.Link.Index = true, int(int32(binary.NativeEndian.Uint32(m[4:])))
+			return c, true, nil
+		}
 		if len(m) < unix.SizeofIfInfomsg || m[0] != unix.AF_UNSPEC {
 			return c, false, nil
 		}
 		c.Link, err = parseLink(m)
 		c.Gone = kind == unix.RTM_DELLINK
+	case unix.RTM_DELNEIGH:
+		if len(m) < unix.SizeofNdMsg || m[0] != unix.AF_BRIDGE {
+			return c, false, nil
+		}
+		c.Lost, c.Link.Index = true, int(int32(binary.NativeEndian.Uint32(m[4:])))
 	case unix.RTM_DELADDR:
 		if len(m) < unix.SizeofIfAddrmsg {
 			return c, false, nil

@@ -18,7 +18,7 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"bridge/@zone":            refuse("firewalld zones are not set yet"),
 		"bridge/@stp":             onOff(),
 		"bridge/@delay":           pattern(`[0-9]{1,9}(\.[0-9]{1,6})?`, "a number of seconds"),
-		"bridge/@macTableManager": values("kernel", "libvirt"),
+		"bridge/@macTableManager": values("kernel libvirt", ""),
 		"mtu/@size":               number(68, 65535),
 		"domain/@localOnly":       yesNo(),
 		"domain/@register":        just("no", "the host's resolver is not told of the domain yet; leave it out"),

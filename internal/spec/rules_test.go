@@ -121,7 +121,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<domain xmlns:d='http://libvirt.org/schemas/network/dnsmasq/1.0'><d:options/></domain>", "dnsmasq:options", true},
 		{"<network><forward mode='hostdev'/></network>", "forward/@mode", true},
 		{"<network><forward mode='sideways'/></network>", "forward/@mode", false},
-		{"<network><bridge macTableManager='libvirt'/></network>", "bridge/@macTableManager", true},
+		{"<network><bridge macTableManager='guests'/></network>", "bridge/@macTableManager", false},
 		{"<network><domain name='a' register='yes'/></network>", "domain/@register", true},
 		{"<network><ip family='ipv5' address='fd00::1'/></network>", "ip/@family", false},
 		{"<network><portgroup name='a'/></network>", "portgroup", true},

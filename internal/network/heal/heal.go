@@ -61,7 +61,7 @@ type Mind struct {
 	Group   uint32 // of our links
 	bridges map[int]bridge
 	lowers  map[int]lower // what macvtaps may lie on
-	access  map[int]Thing // macvlans of the host's own
+	things  map[int]Thing // ports, and macvlans of the host's own
 }
 
 // lower is a link of the host that is no guest's.
@@ -79,7 +79,7 @@ type bridge struct {
 // Look takes every link of the host in, as after a start, or when something was missed. It returns the things that are not
 // as they should be or are not there. With partial, links may be missing from the list: nothing is taken for gone.
 func (m *Mind) Look(links []host.Link, partial bool, v View) []Thing {
-	m.bridges, m.lowers, m.access = map[int]bridge{}, map[int]lower{}, map[int]Thing{}
+	m.bridges, m.lowers, m.things = map[int]bridge{}, map[int]lower{}, map[int]Thing{}
 	for _, l := range links {
 		if carries(l) {
 			m.lowers[l.Index] = lower{l.Name, l.Up}
@@ -118,18 +118,18 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 		case c.Forwards:
 			out = with(out, Thing{Kind: Forwarding})
 			continue
-		case c.Lost: // which address, and whether it should be there, is for whoever looks
-			if b := m.bridges[l.Index]; b.owner != "" {
+		case c.Port, c.Lost: // what changed, and whether it should be so, is for whoever looks
+			if b := m.bridges[l.Index]; b.owner != "" && c.Lost {
 				out = m.known(out, Thing{Bridge, b.owner, b.name}, v)
 			}
-			if t, ok := m.access[l.Index]; ok {
+			if t, ok := m.things[l.Index]; ok {
 				out = m.known(out, t, v)
 			}
 			continue
 		case c.Gone:
 			delete(m.bridges, l.Index)
 			delete(m.lowers, l.Index)
-			delete(m.access, l.Index)
+			delete(m.things, l.Index)
 			if t, ok := m.ours(l); ok {
 				out = m.known(out, t, v)
 			}
@@ -153,10 +153,10 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 	return out
 }
 
-// remember keeps which links lose addresses that matter.
+// remember keeps which links are told of by their indexes alone.
 func (m *Mind) remember(index int, t Thing) {
-	if t.Kind == Access {
-		m.access[index] = t
+	if t.Kind == Access || t.Kind == Port {
+		m.things[index] = t
 	}
 }
 
@@ -231,7 +231,7 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 	switch t.Kind {
 	case Port:
 		want, ok := v.Port(t.Owner, t.Name)
-		if !ok && v.Runs(t.Owner) || ok && (m.bridges[l.Master].name != want.Master || differs(l, want) || want.Master != "" && l.Isolated != want.Isolated || v.Troubled(t)) {
+		if !ok && v.Runs(t.Owner) || ok && (m.bridges[l.Master].name != want.Master || differs(l, want) || want.Master != "" && (l.Isolated != want.Isolated || want.Managed != (l.NoLearning && l.NoFlood)) || v.Troubled(t)) {
 			out = with(out, t)
 		}
 	case Macvtap:

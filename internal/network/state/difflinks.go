@@ -46,6 +46,9 @@ func changeBridge(link target, have, want Bridge) Plan {
 	if have.STP != want.STP || have.Delay != want.kernelDelay() {
 		p = append(p, SetBridge{Link: link, To: host.Bridge{STP: want.STP, Delay: want.kernelDelay()}})
 	}
+	if have.VLANs != want.VLANs && !have.NoVLANs {
+		p = append(p, SetVLANs{Link: link, On: want.VLANs})
+	}
 	if want.Static && !have.Static { // before there is IPv6: the kernel makes its address at once
 		p = append(p, setStatic(link.Name)...)
 	}

@@ -58,7 +58,7 @@ func config(n int) State {
 	s := State{
 		Bridges: map[string]Bridge{name: {
 			Owner: owner, MAC: fmt.Sprintf("52:54:00:00:00:%02x", n), STP: n%2 == 0, Delay: 100 * n,
-			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true,
+			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true, VLANs: n%2 == 1,
 		}},
 		Ports:    map[string]Port{},
 		Sysctls:  map[string]string{"net/ipv4/ip_forward": "1"},
@@ -68,7 +68,7 @@ func config(n int) State {
 	for i := range n {
 		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{
 			Owner: fmt.Sprint("guest-", i), MAC: fmt.Sprintf("fe:54:00:00:%02x:%02x", n, i),
-			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2, Isolated: (i+n)%2 == 0,
+			Master: name, MTU: 1500 - 10*i, NoIPv6: true, Up: true, Queues: 1 + i%2, Isolated: (i+n)%2 == 0, Managed: i%2 == 0, Table: []string{fmt.Sprintf("52:54:00:00:%02x:%02x", n, i), ""}[i%2],
 		}
 	}
 	return s

@@ -256,7 +256,7 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 				return err
 			}
 		}
-		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up}
+		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up, VLANs: l.Bridge.VLANs, NoVLANs: !l.Bridge.KnowsVLANs}
 		return nil
 	}
 	if k == macvlan {
@@ -269,7 +269,11 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 	if l.OfSwitch { // what it is a port of is said there
 		master = ""
 	}
-	o.Ports[l.Name] = Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up, Isolated: l.Isolated, Leaving: l.Group == leaving(e.Group)}
+	p := Port{Owner: owner, MAC: l.MAC, Master: master, MTU: l.MTU, NoIPv6: off, Up: l.Up, Isolated: l.Isolated, Leaving: l.Group == leaving(e.Group)}
+	if err := o.observeTable(e.Kernel, l, &p); err != nil {
+		return err
+	}
+	o.Ports[l.Name] = p
 	return nil
 }
 

@@ -47,10 +47,13 @@ func (s SetCoalesce) Apply(_ context.Context, r *Run) error {
 func particulars(link target, have, want Port) Plan {
 	var p Plan
 	if have.Master != want.Master {
-		have.Isolated = false // another bridge knows nothing of it
+		have.Isolated, have.Managed, have.Table = false, false, "" // another bridge knows nothing of it
 	}
 	if want.Master != "" && have.Isolated != want.Isolated {
 		p = append(p, SetIsolated{Link: link, On: want.Isolated})
+	}
+	if want.Master != "" {
+		p = append(p, table(link, have, want)...)
 	}
 	return p
 }

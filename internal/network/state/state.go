@@ -33,6 +33,9 @@ type Bridge struct {
 	// Static says that the kernel gives it no IPv6 address by itself and believes no router: what is behind it are guests.
 	Static bool
 	Up     bool
+	// VLANs has it look at VLAN tags, without which the kernel leaves no port out of promiscuous mode. NoVLANs says that the
+	// kernel cannot; it is only observed.
+	VLANs, NoVLANs bool
 }
 
 // Port is a tap on a bridge. Making one yields descriptors, which whoever carries the plan out must pass on.
@@ -47,6 +50,10 @@ type Port struct {
 	// Coalesce is how many frames it gathers; 0 is what the kernel does by itself. It counts only when the tap is made.
 	Coalesce uint32
 	Isolated bool // it does not reach its bridge's other isolated ports
+	// Managed says that its bridge learns no addresses from it and sends it no frames for unknown ones, but has been told
+	// Table: the addresses behind it, in lower case, sorted, with spaces between.
+	Managed bool
+	Table   string
 	// Anywhere says that its bridge is not looked at: whoever made it a port of one goes on doing so. Only desired.
 	Anywhere bool
 	// Leaving says that somebody was about to remove it and did not. Only observed.

@@ -108,16 +108,13 @@ func compileBridge(n *spec.Network) (state.Bridge, error) {
 	if len(doc.Name) > 15 || strings.ContainsAny(doc.Name, "/: \t\n\x00") || doc.Name == "." || doc.Name == ".." {
 		return state.Bridge{}, invalid("bridge/@name", "%q is no name for a link: 1 to 15 bytes, without / : and space", doc.Name)
 	}
-	if doc.MACTableManager == "libvirt" {
-		return state.Bridge{}, unsupported("bridge/@macTableManager", "the kernel learns the addresses; use kernel")
-	}
 	delay, err := centiseconds(doc.Delay)
 	if err != nil {
 		return state.Bridge{}, invalid("bridge/@delay", "%v", err)
 	}
 	// Without an IPv6 address in the document there is none: one that it does not name would be a way into the host. Guests
 	// talk IPv6 to each other all the same, and ipv6='yes' asks for no more.
-	b := state.Bridge{Owner: n.UUID.String(), STP: doc.STP != "off", Delay: delay, NoIPv6: true, Up: true}
+	b := state.Bridge{Owner: n.UUID.String(), STP: doc.STP != "off", Delay: delay, NoIPv6: true, Up: true, VLANs: doc.MACTableManager == "libvirt"}
 	if n.MAC != nil {
 		mac, err := spec.ParseMAC(n.MAC.Address)
 		if err != nil {

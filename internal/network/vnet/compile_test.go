@@ -109,7 +109,6 @@ func TestWhatCannotBeIsRefusedByName(t *testing.T) {
 		{"name='virbr0'", "name='sixteen-bytes-xx'", "invalid bridge/@name"},
 		{"name='virbr0'", "name='a/b'", "invalid bridge/@name"},
 		{"name='virbr0'", "name='..'", "invalid bridge/@name"},
-		{"name='virbr0'", "name='v' macTableManager='libvirt'", "bridge/@macTableManager is not supported"},
 		{"name='virbr0'", "name='v' delay='x'", "invalid bridge/@delay"},
 		{"name='virbr0'", "name='v' delay='NaN'", "invalid bridge/@delay"},
 		{"52:54:00:00:00:01", "52:54", "invalid mac/@address"},
