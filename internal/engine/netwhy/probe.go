@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"taproom/internal/host"
@@ -29,12 +28,12 @@ func probeMAC() packet.MAC { return packet.MAC{0x52, 0x54, 0x00, 0x77, 0x68, 0x7
 func (l *Looker) probe(ctx context.Context, s Subject, f *why.Facts, bridge host.Link) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
-	way, mac, err := l.wayIn(ctx, s, bridge)
+	way, err := l.wayIn(ctx, s, bridge)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, way.Close()) }()
-	tracer, err := nft.Trace(ctx, l.Kernel, l.Name, strings.TrimPrefix(way.Name(), "tap "))
+	defer func() { err = errors.Join(err, way.close()) }()
+	tracer, err := nft.Trace(ctx, l.Kernel, l.Name, way.link)
 	if err != nil {
 		return err
 	}
@@ -43,13 +42,13 @@ func (l *Looker) probe(ctx context.Context, s Subject, f *why.Facts, bridge host
 	if !ok {
 		return fmt.Errorf("bridge %s has no address", bridge.Name)
 	}
-	p := packet.Probe{From: mac, To: to, Src: f.Source, Dst: f.To, Sport: f.Sport, Port: f.Port, ID: firstProbe}
+	p := packet.Probe{From: way.mac, To: to, Src: f.Source, Dst: f.To, Sport: f.Sport, Port: f.Port, ID: firstProbe}
 	if other, ok := l.neighbour(f); ok {
 		p.To = other
 	}
 	first := p.Frame()
 	p.ID = secondProbe
-	if err := l.Kernel.SendByTap(way, first, p.Frame()); err != nil {
+	if err := l.Kernel.SendByTap(way.file, first, p.Frame()); err != nil {
 		return err
 	}
 	return collect(ctx, tracer, f)
@@ -97,25 +96,35 @@ func collect(ctx context.Context, tracer *nft.Tracer, f *why.Facts) error {
 	}
 }
 
-// wayIn is where the probe goes in: the guest's own tap, or one on the bridge for as long as it is open.
-func (l *Looker) wayIn(ctx context.Context, s Subject, bridge host.Link) (*os.File, packet.MAC, error) {
+// way is where a probe goes in.
+type way struct {
+	link  string
+	mac   packet.MAC
+	file  *os.File
+	close func() error
+}
+
+// wayIn is the guest's own tap, or one on the bridge for as long as it is open.
+func (l *Looker) wayIn(ctx context.Context, s Subject, bridge host.Link) (way, error) {
 	if s.Guest != nil {
 		f, err := l.Kernel.CopyTap(s.Guest.QEMU, s.Guest.Tap)
-		return f, s.Guest.MAC, err
+		return way{link: s.Guest.Tap, mac: s.Guest.MAC, file: f, close: f.Close}, err
 	}
 	tap, err := l.Kernel.CreateTap(host.TapSpec{Name: l.Name})
 	if err != nil {
-		return nil, packet.MAC{}, err
+		return way{}, err
 	}
+	// A program that is just being started elsewhere may have a copy of the descriptor for a moment longer.
+	gone := func() error { return errors.Join(l.Kernel.DeleteLink(tap.Index), tap.Close()) }
 	// A bridge without an address of its own takes the lowest of its ports': fe is above all that guests have.
 	up := host.LinkSettings{MAC: "fe" + probeMAC().String()[2:], Master: bridge.Index, Up: true}
 	if err = l.Kernel.SetLink(tap.Index, up); err == nil {
 		err = l.forwards(ctx, tap.Index)
 	}
 	if err != nil {
-		return nil, packet.MAC{}, errors.Join(err, tap.Close())
+		return way{}, errors.Join(err, gone())
 	}
-	return tap.Files[0], probeMAC(), nil
+	return way{link: l.Name, mac: probeMAC(), file: tap.Files[0], close: gone}, nil
 }
 
 // forwards waits until the bridge lets frames of a new port pass. Without STP, or with a delay of 0, it does at once.

@@ -44,6 +44,7 @@ type Tracer struct {
 	kernel *host.Kernel
 	sock   *netlink.Conn
 	table  string
+	begun  bool
 	left   []netlink.Message // received and not yet looked at
 	last   map[uint32][]byte // the header that a packet was shown with last, by the kernel's number for it
 }
@@ -84,10 +85,44 @@ func Trace(ctx context.Context, k *host.Kernel, table, link string) (*Tracer, er
 	return t, nil
 }
 
-// Close ends the tracing.
+// Close ends the tracing. The table is removed first: a program that is just being started elsewhere may have a copy of the
+// socket for a moment longer.
 func (t *Tracer) Close() error {
+	t.kernel.Step("nft trace end")
+	attrs, err := tableName(unix.NFTA_TABLE_NAME, t.table)
+	if err == nil && t.begun {
+		err = t.send(batchOf(part{unix.NFT_MSG_DELTABLE, netlink.Request, attrs}))
+	}
 	t.kernel.Step("nft trace close")
-	return t.sock.Close()
+	return errors.Join(err, t.sock.Close())
+}
+
+// part is a message of a batch about family netdev.
+type part struct {
+	kind  uint8
+	flags netlink.HeaderFlags
+	attrs []byte
+}
+
+func batchOf(parts ...part) []byte {
+	const first = 1
+	b := appendMessage(nil, unix.NFNL_MSG_BATCH_BEGIN, netlink.Request, first, 0, unix.NFNL_SUBSYS_NFTABLES, nil)
+	for i, p := range parts {
+		b = appendMessage(b, unix.NFNL_SUBSYS_NFTABLES<<8|uint16(p.kind), p.flags, uint32(first+1+i), NetDev, 0, p.attrs)
+	}
+	return appendMessage(b, unix.NFNL_MSG_BATCH_END, netlink.Request, uint32(first+1+len(parts)), 0, unix.NFNL_SUBSYS_NFTABLES, nil)
+}
+
+func (t *Tracer) send(batch []byte) error {
+	raw, err := t.sock.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var serr error
+	err = raw.Control(func(fd uintptr) {
+		serr = unix.Sendto(int(fd), batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	})
+	return errors.Join(err, os.NewSyscallError("sendto", serr))
 }
 
 func (t *Tracer) begin(link string) error {
@@ -129,9 +164,8 @@ func (t *Tracer) begin(link string) error {
 			return nil
 		}},
 	}
-	const first = 1
-	b := appendMessage(nil, unix.NFNL_MSG_BATCH_BEGIN, netlink.Request, first, 0, unix.NFNL_SUBSYS_NFTABLES, nil)
-	for i, p := range parts {
+	var all []part
+	for _, p := range parts {
 		attrs, err := attributes(p.fill)
 		if err != nil {
 			return err
@@ -140,48 +174,54 @@ func (t *Tracer) begin(link string) error {
 		if p.kind == unix.NFT_MSG_NEWRULE {
 			flags = netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Append
 		}
-		b = appendMessage(b, unix.NFNL_SUBSYS_NFTABLES<<8|uint16(p.kind), flags, uint32(first+1+i), NetDev, 0, attrs)
+		all = append(all, part{p.kind, flags, attrs})
 	}
-	b = appendMessage(b, unix.NFNL_MSG_BATCH_END, netlink.Request, uint32(first+1+len(parts)), 0, unix.NFNL_SUBSYS_NFTABLES, nil)
-	return t.commit(b, len(parts))
+	return t.commit(batchOf(all...), len(all))
 }
 
 // commit sends the batch and reads its acknowledgements; then it joins the group of traces.
 func (t *Tracer) commit(batch []byte, acks int) error {
+	t.kernel.Step("nft trace begin")
+	if err := t.send(batch); err != nil {
+		return err
+	}
 	raw, err := t.sock.SyscallConn()
 	if err != nil {
 		return err
 	}
-	t.kernel.Step("nft trace begin")
-	var serr error
-	if err := raw.Control(func(fd uintptr) {
-		serr = unix.Sendto(int(fd), batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
-		for n := 0; serr == nil && n < acks; {
-			buf := make([]byte, 1<<14)
-			var size int
-			if size, _, serr = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT); serr != nil { // all is queued already
-				break
-			}
-			for m, err := range packets(buf[:size]) {
-				if err != nil {
-					serr = err
-					return
-				}
-				if a, ok := parseAnswer(m); ok && a.errno != 0 {
-					serr = a.errno
-					return
-				} else if ok {
-					n++
-				}
-			}
-		}
-	}); err != nil {
+	var rerr error
+	if err := raw.Control(func(fd uintptr) { rerr = readAcks(int(fd), acks) }); err != nil {
 		return err
 	}
-	if serr != nil {
-		return os.NewSyscallError("nft batch", serr)
+	if rerr != nil {
+		return rerr
 	}
+	t.begun = true
 	return t.sock.JoinGroup(unix.NFNLGRP_NFTRACE)
+}
+
+// readAcks reads what the kernel said to a batch, all of which is queued already.
+func readAcks(fd, acks int) error {
+	buf := make([]byte, 1<<14)
+	for n := 0; n < acks; {
+		size, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
+		if err != nil {
+			return os.NewSyscallError("recvfrom", err)
+		}
+		for m, err := range packets(buf[:size]) {
+			if err != nil {
+				return err
+			}
+			a, ok := parseAnswer(m)
+			if ok && a.errno != 0 {
+				return a.errno
+			}
+			if ok {
+				n++
+			}
+		}
+	}
+	return nil
 }
 
 // traceExprs is the rule: a packet that comes in by the link is traced from here on.

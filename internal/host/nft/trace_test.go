@@ -50,7 +50,12 @@ iptables-nft -N MINE; iptables-nft -A FORWARD -j MINE; iptables-nft -A MINE -i b
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tr.Close() }()
+	closed := false
+	defer func() {
+		if !closed {
+			_ = tr.Close()
+		}
+	}()
 	if err := k.SendByTap(tap.Files[0], frameTo(t, "525400000001", 0x1234), frameTo(t, "525400000001", 0x1235)); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +76,7 @@ iptables-nft -N MINE; iptables-nft -A FORWARD -j MINE; iptables-nft -A MINE -i b
 	if len(met) < 2 || met[len(met)-2] != want[0] || met[len(met)-1] != want[1] {
 		t.Errorf("met %q, want it to end with %q", met, want)
 	}
+	closed = true
 	if err := tr.Close(); err != nil {
 		t.Fatal(err)
 	}

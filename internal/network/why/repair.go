@@ -75,7 +75,7 @@ func ufwServices(bridge, label string) Repair {
 func remedy(at Place, hook, bridge, label string) (string, *Repair) {
 	t := at.Table
 	var known *Repair
-	plain := ""
+	var plain string
 	switch {
 	case t.Name == "firewalld":
 		return fmt.Sprintf("firewall-cmd --permanent --zone=trusted --add-interface=%[1]s && firewall-cmd --zone=trusted --add-interface=%[1]s", bridge), nil
