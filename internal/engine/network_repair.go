@@ -86,11 +86,18 @@ func (e *Engine) carryOut(ctx context.Context, r why.Repair) error {
 	return nil
 }
 
+// mostOften is how often one thing is taken back: a program that a daemon started just before it was killed goes on, and
+// puts a rule beside the next daemon's.
+const mostOften = 3
+
 // takeBack undoes a repair. What somebody has removed already is no error: the programs fail then.
 func (e *Engine) takeBack(ctx context.Context, r why.Repair) {
 	for _, c := range r.Undo {
-		if _, err := e.k.Output(ctx, c[0], c[1:]...); err != nil {
-			e.log.Debug("take back what was put among others' rules", "command", strings.Join(c, " "), "error", err)
+		for range mostOften {
+			if _, err := e.k.Output(ctx, c[0], c[1:]...); err != nil {
+				e.log.Debug("take back what was put among others' rules", "command", strings.Join(c, " "), "error", err)
+				break
+			}
 		}
 	}
 }
