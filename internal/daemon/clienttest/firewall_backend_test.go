@@ -56,23 +56,38 @@ func TestTheFirewallsBackEndCanBeChanged(t *testing.T) {
 		return strings.HasPrefix(call, "process start ip6tables-") && strings.HasSuffix(call, "restore")
 	}
 	nft := func(call string) bool { return call == "nft commit" }
-	order := func(calls []string, first, then func(string) bool) {
+	// The last commit is the one that matters: a daemon tries what the kernel can do, and takes tables over, before.
+	iptablesThenNFT := func(calls []string) bool {
+		return slices.IndexFunc(calls, iptables) >= 0 && slices.IndexFunc(calls, iptables) < lastIndexFunc(calls, nft)
+	}
+	nftThenIPTables := func(calls []string) bool {
+		return lastIndexFunc(calls, nft) >= 0 && lastIndexFunc(calls, nft) < slices.IndexFunc(calls, iptables)
+	}
+	inOrder := func(word string, order func([]string) bool) {
 		t.Helper()
-		a, b := slices.IndexFunc(calls, first), slices.IndexFunc(calls, then)
-		if a < 0 || b < 0 || a > b {
-			t.Errorf("the new rules are call %d, the removal of the old ones is call %d", a, b)
+		if calls := restart(word); !order(calls) {
+			t.Errorf("with %s the old rules go before the new ones are there:\n%s", word, strings.Join(calls, "\n"))
 		}
 	}
-	order(restart("iptables"), iptables, nft)
+	inOrder("iptables", iptablesThenNFT)
 	where(0, 2)
 	c.do("net-destroy", "lab")
 	where(0, 0)
 	c.do("net-start", "lab")
 	where(0, 2)
-	order(restart("nftables"), nft, iptables)
+	inOrder("nftables", nftThenIPTables)
 	where(2, 0)
 	restart("iptables")
-	order(restart("auto"), nft, iptables)
+	inOrder("auto", nftThenIPTables)
 	where(2, 0)
 	c.do("net-destroy", "lab")
+}
+
+func lastIndexFunc(s []string, is func(string) bool) int {
+	for i, v := range slices.Backward(s) {
+		if is(v) {
+			return i
+		}
+	}
+	return -1
 }

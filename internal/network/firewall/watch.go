@@ -10,20 +10,30 @@ import (
 
 var _ state.FirewallWatcher = (*Firewall)(nil)
 
-// watched is a connection to nf_tables that tells what others change there.
-type watched interface {
+// Watched is a connection to nf_tables that tells what others change there.
+type Watched interface {
+	// Watch begins to watch.
 	Watch() (*nft.Watch, error)
 }
 
 // Watch implements state.FirewallWatcher. It tells of changes to the two tables, and of no others. In memory there is nobody
 // else.
 func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
-	conn, ok := f.nft.(watched)
+	conn, ok := f.nft.(Watched)
 	if !ok {
 		changed("")
 		<-ctx.Done()
 		return nil
 	}
+	var tables []nft.Table
+	for _, t := range f.tables() {
+		tables = append(tables, nft.Table{Family: t.family, Name: t.name})
+	}
+	return WatchTables(ctx, conn, tables, changed)
+}
+
+// WatchTables is a Watch of any tables, whoever made them.
+func WatchTables(ctx context.Context, conn Watched, tables []nft.Table, changed func(who string)) error {
 	w, err := conn.Watch()
 	if err != nil {
 		return err
@@ -31,7 +41,7 @@ func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
 	changed("")
 	return w.Run(ctx, func(changes []nft.Change, missed bool) {
 		i := slices.IndexFunc(changes, func(c nft.Change) bool {
-			return slices.ContainsFunc(f.tables(), func(t table) bool { return c.Touches(t.family, t.name) })
+			return slices.ContainsFunc(tables, func(t nft.Table) bool { return c.Touches(t.Family, t.Name) })
 		})
 		switch {
 		case i >= 0:

@@ -107,6 +107,11 @@ func (e Env) iptables(ctx context.Context, why string) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v == xtables.NFT && e.NFT != nil { // what it makes is in nf_tables, which tells of changes
+		b = b.WatchedBy(func(ctx context.Context, changed func(string)) error {
+			return firewall.WatchTables(ctx, e.NFT, tablesOfIPTables(), changed)
+		})
+	}
 	c := &Chosen{Backend: b, Name: IPTables, Why: fmt.Sprintf("%s; the host's iptables is iptables-%s", why, v)}
 	for _, o := range []xtables.Variant{xtables.NFT, xtables.Legacy} {
 		if o != v {
@@ -137,6 +142,16 @@ func (e Env) xtables(v xtables.Variant) other {
 	}}
 }
 
+// tablesOfIPTables are those of nf_tables that iptables-nft keeps our rules in.
+func tablesOfIPTables() []nft.Table {
+	return []nft.Table{
+		{Family: nft.IPv4, Name: "filter"},
+		{Family: nft.IPv4, Name: "nat"},
+		{Family: nft.IPv6, Name: "filter"},
+		{Family: nft.IPv6, Name: "nat"},
+	}
+}
+
 // traces reports whether the kernel has chains of ours of that variant, or may have.
 func (e Env) traces(ctx context.Context, v xtables.Variant) (bool, error) {
 	if v == xtables.Legacy {
@@ -145,18 +160,16 @@ func (e Env) traces(ctx context.Context, v xtables.Variant) (bool, error) {
 	if e.NFT == nil {
 		return false, nil
 	}
-	for _, family := range []nft.Family{nft.IPv4, nft.IPv6} {
-		for _, table := range []string{"filter", "nat"} {
-			l, err := e.NFT.Layout(ctx, family, table)
-			if errors.Is(err, nft.ErrNoTable) {
-				continue
-			}
-			if err != nil {
-				return false, fmt.Errorf("look for rules of iptables: %w", err)
-			}
-			if slices.ContainsFunc(l.Chains, func(c nft.Chain) bool { return iptables.Own(e.Table, c.Name) }) {
-				return true, nil
-			}
+	for _, t := range tablesOfIPTables() {
+		l, err := e.NFT.Layout(ctx, t.Family, t.Name)
+		if errors.Is(err, nft.ErrNoTable) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("look for rules of iptables: %w", err)
+		}
+		if slices.ContainsFunc(l.Chains, func(c nft.Chain) bool { return iptables.Own(e.Table, c.Name) }) {
+			return true, nil
 		}
 	}
 	return false, nil

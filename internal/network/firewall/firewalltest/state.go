@@ -50,6 +50,10 @@ func roundTrip(t *testing.T, h *Host) {
 	empty := h.Text(t)
 	apply(t, h.Open(t, Table), all, nil)
 	observed(t, h.Open(t, Table), all)
+	some := Elements("isolated", "br.two-2", "2001:db8:0:ff00::/56")
+	apply(t, h.Open(t, Table), nil, some)
+	apply(t, h.Open(t, Table), some, nil)
+	observed(t, h.Open(t, Table), all)
 	text := h.Text(t)
 	if text == empty {
 		t.Error("no rule was made")

@@ -5,18 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"taproom/internal/host/xtables"
 	"taproom/internal/network/firewall"
 )
 
-// Firewall is the chains. It keeps nothing in memory; its methods may be called from several goroutines, but changes of
-// several at once may fail by each other: put a firewall.Group before it.
+// Firewall is the chains. It keeps nothing in memory; its methods may be called from several goroutines, they wait for
+// each other.
 type Firewall struct {
 	programs xtables.Programs
 	table    string
-	interval time.Duration // of a Watch
+	interval time.Duration // of a Watch that has to look
+	told     Watcher       // nil: nobody tells of changes
+	busy     sync.Mutex    // no look of ours sees half a change of ours: its tables change one after the other
+}
+
+// Watcher is a state.FirewallWatcher's Watch.
+type Watcher func(ctx context.Context, changed func(who string)) error
+
+// WatchedBy returns the firewall with another way to learn of changes than to look every Interval.
+func (f *Firewall) WatchedBy(w Watcher) *Firewall {
+	return &Firewall{programs: f.programs, table: f.table, interval: f.interval, told: w}
 }
 
 var _ firewall.Backend = (*Firewall)(nil)
@@ -48,6 +59,8 @@ func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
 
 // Observe returns the elements that are in force, ordered; none of a family whose chains are not as they should be.
 func (f *Firewall) Observe(ctx context.Context) ([]firewall.Element, error) {
+	f.busy.Lock()
+	defer f.busy.Unlock()
 	var all []firewall.Element
 	for _, v6 := range families {
 		s, err := f.look(ctx, v6)
@@ -72,6 +85,8 @@ func (f *Firewall) Apply(ctx context.Context, add, del []firewall.Element) error
 	if err != nil {
 		return err
 	}
+	f.busy.Lock()
+	defer f.busy.Unlock()
 	var changed []sight // as they were
 	for _, r := range requests {
 		s, err := f.look(ctx, r.v6)
@@ -188,6 +203,8 @@ func (f *Firewall) Any(ctx context.Context) (bool, error) {
 
 // Clear removes all that is ours, in both families, sound or not, and says whether there was anything.
 func (f *Firewall) Clear(ctx context.Context) (bool, error) {
+	f.busy.Lock()
+	defer f.busy.Unlock()
 	found := false
 	for _, v6 := range families {
 		s, err := f.look(ctx, v6)

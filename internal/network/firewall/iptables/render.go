@@ -32,15 +32,14 @@ func (f *Firewall) render(r request, del []firewall.Element) []string {
 		base := sight{r.layout, &xtables.Listing{}}.build(nil)
 		lines = append(lines, fmt.Sprintf("%s -w -n -L %s >/dev/null 2>&1 || %s", program, r.chain(forward), restore(base)))
 	}
-	tails := r.tails()
 	for _, e := range r.order {
 		for i, p := range r.rules(r.add[e]) {
-			verb := "-A"
-			if tails[p.chain] {
-				verb = "-I"
+			chain := r.chain(p.chain)
+			add := "-A " + chain
+			if p.chain == reach { // the last place but one
+				add = fmt.Sprintf("-I %s $(%s -w -S %[1]s | grep -c -- -A)", chain, program)
 			}
-			rule := r.chain(p.chain) + " " + p.rule
-			line := fmt.Sprintf("%[1]s -w -t %[2]s -C %[3]s 2>/dev/null || %[1]s -w -t %[2]s %[4]s %[3]s", program, p.table, rule, verb)
+			line := fmt.Sprintf("%[1]s -w -t %[2]s -C %[3]s %[4]s 2>/dev/null || %[1]s -w -t %[2]s %[5]s %[4]s", program, p.table, chain, p.rule, add)
 			lines = append(lines, commented(line, i, e))
 		}
 	}

@@ -45,7 +45,7 @@ type chainSpec struct {
 	from        string // the kernel's chain that a jump leads from; empty for those within ours
 }
 
-// chains returns all, those of nat first.
+// chains returns all, those of nat first. Only reach has rules of elements and constant ones, and one of these.
 func (l layout) chains() []chainSpec {
 	jump := func(name string) string { return "-j " + l.chain(name) }
 	return []chainSpec{
@@ -64,15 +64,6 @@ func (l layout) chains() []chainSpec {
 		// Guests of other networks go through the rules of what they may send before they reach these.
 		{table: tableMain, name: reach, tail: []string{"-j ACCEPT"}},
 	}
-}
-
-// tails says of which chains constant rules are the end.
-func (l layout) tails() map[string]bool {
-	tails := map[string]bool{}
-	for _, c := range l.chains() {
-		tails[c.name] = len(c.tail) > 0
-	}
-	return tails
 }
 
 // masquerading returns the rules of masq. A server that trusts low ports (NFS) must not take a guest for a privileged

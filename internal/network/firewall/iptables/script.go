@@ -99,17 +99,19 @@ func (s sight) clear() string {
 // what is rewritten less. No element is in both lists; those to add are not there, those to remove are.
 func (s sight) change(add, del []firewall.Member) string {
 	before, main, after := section{table: tableNAT}, section{table: tableMain}, section{table: tableNAT}
-	tails := s.tails()
+	last := len(s.all.Table(tableMain).Chain(s.chain(reach)).Rules)
 	for _, m := range add {
 		for _, p := range s.rules(m) {
-			x, verb := &main, "-A"
+			x := &main
 			if p.table == tableNAT {
 				x = &before
 			}
-			if tails[p.chain] { // elements come before what is constant
-				verb = "-I"
+			if p.chain != reach {
+				x.line("-A %s %s", s.chain(p.chain), p.rule)
+				continue
 			}
-			x.line("%s %s %s", verb, s.chain(p.chain), p.rule)
+			x.line("-I %s %d %s", s.chain(reach), last, p.rule) // before what is constant
+			last++
 		}
 	}
 	for _, m := range del {
