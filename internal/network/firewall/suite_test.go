@@ -135,3 +135,11 @@ func TestTheRulesInMemoryAreWhatTheSuiteAsks(t *testing.T) {
 		return h
 	})
 }
+
+func TestPacketsFareAsTheSuiteAsks(t *testing.T) {
+	t.Parallel()
+	firewalltest.RunTraffic(t, func(t testing.TB) *firewalltest.Host {
+		ns, c := open(t)
+		return &firewalltest.Host{NS: ns, Open: func(_ testing.TB, table string) firewall.Backend { return firewall.New(c, table) }}
+	})
+}

@@ -122,6 +122,7 @@ func TestTheRulesInTheKernelAreWhatTheSuiteAsks(t *testing.T) {
 	t.Parallel()
 	for _, v := range variants {
 		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
 			firewalltest.RunState(t, func(t testing.TB) *firewalltest.Host { return inKernel(t, v) })
 		})
 	}
