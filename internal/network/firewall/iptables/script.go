@@ -126,15 +126,15 @@ func (s sight) change(add, del []firewall.Member) string {
 	return script(before, main, after)
 }
 
-// back leads from what is there now to what was there before, rule by rule and in the same places.
-func (now sight) back(before sight) string {
+// back leads from what is there to what was there before, rule by rule and in the same places.
+func (s sight) back(before sight) string {
 	var sections []section
 	for _, table := range []string{tableNAT, tableMain} {
-		if now.ours(table) == before.ours(table) {
+		if s.ours(table) == before.ours(table) {
 			continue
 		}
 		x := section{table: table}
-		now.empty(&x)
+		s.empty(&x)
 		had := map[string]bool{}
 		for _, c := range before.own(table) {
 			had[c.Name] = true
@@ -148,7 +148,7 @@ func (now sight) back(before sight) string {
 		for _, j := range before.jumps(table) {
 			x.line("-I %s %d %s", j.chain, j.at, j.rule)
 		}
-		for _, c := range now.own(table) {
+		for _, c := range s.own(table) {
 			if !had[c.Name] {
 				x.line("-X %s", c.Name)
 			}
