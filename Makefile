@@ -71,7 +71,7 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 
 # What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel.
 PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
-  ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost
+  ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost|KernelsDatapath
 lab: setup-test setup-lab build ## the kernel's tests on kernels of the distribution, in emulated guests, and what runs nowhere
 	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(foreach p,$(PKG),'$(p)')
 

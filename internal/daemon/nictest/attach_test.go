@@ -50,15 +50,16 @@ func attachments() []attachment {
 			inside:  fmt.Sprintf("<portForward proto='tcp' address='127.0.0.1'><range start='7107' to='%d'/></portForward><portForward proto='udp' address='127.0.0.1'><range start='7107' to='%d'/></portForward>", guestPort, guestPort),
 			noVHost: true,
 		},
-	}, macvtap(5, "bridge"), macvtap(6, "vepa"), macvtap(7, "private"), macvtap(8, "passthrough"), openVSwitch(9))
+	}, macvtap(5, "bridge"), macvtap(6, "vepa"), macvtap(7, "private"), macvtap(8, "passthrough"), openVSwitch(9, "netdev"))
 }
 
-// openVSwitch is a bridge of Open vSwitch with its userspace datapath, whose own port is a port of segment n.
-func openVSwitch(n int) attachment {
+// openVSwitch is a bridge of Open vSwitch with its userspace datapath (netdev) or the kernel's (system), whose own port is a
+// port of segment n.
+func openVSwitch(n int, datapath string) attachment {
 	return attachment{
 		name: "openvswitch", network: segment(n, "openvswitch"), kind: "bridge", host: hostOf(n), onSwitch: true,
 		inside:  fmt.Sprintf("<source bridge='ovs%d'/><virtualport type='openvswitch'/>", n),
-		prepare: fmt.Sprintf("ovs-vsctl --timeout=60 add-br ovs%[1]d -- set Bridge ovs%[1]d datapath_type=netdev; ip link set ovs%[1]d master seg%[1]d up", n),
+		prepare: fmt.Sprintf("ovs-vsctl --timeout=60 add-br ovs%[1]d -- set Bridge ovs%[1]d datapath_type=%[2]s; ip link set ovs%[1]d master seg%[1]d up", n, datapath),
 		undo:    fmt.Sprintf("ovs-vsctl --timeout=60 del-br ovs%d", n),
 	}
 }

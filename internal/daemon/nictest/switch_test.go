@@ -4,9 +4,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 
+	"taproom/internal/host/hosttest"
 	"taproom/internal/host/ovsdb/ovstest"
 )
+
+// With the kernel's datapath the kernel finishes what a guest leaves to it, and its taps have a master that is none of ours.
+func TestTheKernelsDatapathOfOpenVSwitchCarriesTheTrafficOfGuests(t *testing.T) {
+	t.Parallel()
+	hosttest.Needs(t, ovstest.KernelDatapath(), hosttest.Lift{Module: "openvswitch"})
+	try(t, []nic{{attachment: openVSwitch(9, "system"), model: "virtio"}})
+}
 
 // withSwitch runs an Open vSwitch, which the daemon will use.
 func (m *machine) withSwitch() {

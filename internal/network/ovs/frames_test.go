@@ -232,3 +232,33 @@ func TestTheHostDoesNotAnswerWhatGuestsSendToTheSwitch(t *testing.T) {
 		b.ns.Shell("ip address del 10.9.9.1/24 dev lo; ip link set lo down")
 	}, "br0")
 }
+
+func TestThePrintedCommandsKeepATapFromTheHostToo(t *testing.T) {
+	t.Parallel()
+	b, other := newBench(t, "br0"), hosttest.NewNS(t)
+	want := ports("guest-1", "br0", 0, 1)
+	p, err := b.plan(want, want.Scope())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Apply(t.Context(), b.env); err != nil {
+		t.Fatal(err)
+	}
+	script := "ip tuntap add dev vnet0 mode tap\n"
+	for _, s := range p {
+		if only, ok := s.(state.NotForHost); ok {
+			script += only.String() + "\n"
+		}
+	}
+	if out, err := other.Try("sh", "-e", "-c", script); err != nil {
+		t.Fatalf("%v %s\n%s", err, out, script)
+	}
+	for _, show := range [][]string{{"filter", "show", "dev", "vnet0", "ingress"}, {"qdisc", "show", "dev", "vnet0", "clsact"}} {
+		got, want := b.ns.Run("tc", show...), other.Run("tc", show...)
+		if got != want || got == "" {
+			t.Errorf("tc %v shows\n%s\nand after the printed commands\n%s", show, got, want)
+		}
+	}
+	other.Run("ip", "link", "delete", "dev", "vnet0")
+	b.settle(state.State{})
+}

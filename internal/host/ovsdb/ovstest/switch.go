@@ -31,7 +31,6 @@ type Switch struct {
 	server *exec.Cmd
 	daemon *exec.Cmd
 	links  []string // that a switch leaves when it is killed
-	system bool     // it leaves the kernel's datapath too
 }
 
 // patience is how long a process may take for what takes milliseconds on a machine at rest.
@@ -208,7 +207,7 @@ func (s *Switch) close() {
 	if s.t.Failed() {
 		s.t.Log(s.Log())
 	}
-	if s.system {
+	if datapaths, _ := s.host.Try("ovs-dpctl", "dump-dps"); strings.Contains(datapaths, "ovs-system") { // the kernel's, if it has one
 		if _, err := s.host.Try("ovs-dpctl", "del-dp", "ovs-system"); err != nil {
 			s.t.Error(err)
 		}

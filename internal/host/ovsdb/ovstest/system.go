@@ -22,6 +22,5 @@ func KernelDatapath() error {
 // SystemBridge makes a bridge with the kernel's datapath.
 func (s *Switch) SystemBridge(name string) {
 	s.t.Helper()
-	s.system = true
 	s.Ctl("add-br", name, "--", "set", "Bridge", name, "datapath_type=system")
 }
