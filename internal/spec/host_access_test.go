@@ -79,7 +79,7 @@ func TestHostAccessThatCannotBeIsRefused(t *testing.T) {
 		access("eth0", address("::ffff:192.0.2.1/120")):                     "write 192.0.2.1",
 		access("eth0", address("fe80::1/64")):                               "is link-local",
 		access("eth0", "192.0.2.1/24"):                                      `"192.0.2.1/24" stands there by itself`,
-		access("eth0", "<t:addres>192.0.2.1/24</t:addres>"):                 "<t:addres> has no meaning there",
+		access("eth0", "<t:addr>192.0.2.1/24</t:addr>"):                     "<t:addr> has no meaning there",
 		access("eth0", address("<t:b/>")):                                   "<t:b> has no meaning there",
 		access("eth0' mode='vepa", good):                                    "it has no attribute mode",
 		"<t:hostAcess xmlns:t='urn:taproom:domain:1' dev='eth0'/>":          "taproom knows no <t:hostAcess>",
