@@ -21,7 +21,7 @@ func (e *Engine) Apply(ctx context.Context, r own.ApplyRequest) (own.ApplyResult
 	if err != nil {
 		return result, err
 	}
-	a := applying{Engine: e, request: r, planned: map[string]string{}}
+	a := applying{Engine: e, request: r, planned: map[string]*spec.Network{}}
 	for _, t := range targets {
 		o := own.ObjectResult{Kind: t.kind, Name: t.name}
 		steps, err := a.one(ctx, t, &o)
@@ -151,7 +151,7 @@ func (e *Engine) overrideAccel(d *spec.Domain, accel string) *spec.Domain {
 type applying struct {
 	*Engine
 	request own.ApplyRequest
-	planned map[string]string // bridges of the networks that a dry run has planned, by name
+	planned map[string]*spec.Network // networks that a dry run has planned, by name
 }
 
 func (a applying) one(ctx context.Context, t target, o *own.ObjectResult) ([]own.Step, error) {
@@ -287,7 +287,7 @@ func (a applying) applyNetwork(ctx context.Context, t target, o *own.ObjectResul
 		return nil, nil
 	}
 	if a.request.DryRun {
-		a.planned[t.name] = doc.Bridge.Name
+		a.planned[t.name] = doc
 		return a.planNetwork(ctx, doc, true)
 	}
 	if !same {

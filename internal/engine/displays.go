@@ -85,12 +85,11 @@ func displayKind(g spec.Graphics) string {
 
 // networkAddress is the address that this host has on an active network.
 func (e *Engine) networkAddress(doc *spec.Domain, name string) (string, error) {
-	if _, err := (placement{e: e}).networkBridge(doc, name); err != nil {
+	live, err := (placement{e: e}).networkOf(doc, name)
+	if err != nil {
 		return "", err
 	}
-	n, _ := e.networks.named(name)
-	live := n.view().live
-	if live == nil || len(live.IPs) == 0 {
+	if len(live.IPs) == 0 {
 		return "", virterr.New(virterr.ConfigUnsupported, "domain '%s': a display listens on network '%s', on which this host has no address; listen on an address", doc.Name, name)
 	}
 	return live.IPs[0].Address, nil

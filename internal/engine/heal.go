@@ -172,7 +172,7 @@ func (e *Engine) healNetwork(uuid spec.UUID, o owned) {
 	if live == nil || len(things) == 0 {
 		return
 	}
-	t := heal.Thing{Kind: heal.Bridge, Owner: o.owner, Name: live.Bridge.Name}
+	t := heal.Thing{Kind: heal.Bridge, Owner: o.owner, Name: live.BridgeName()}
 	err = e.healBridge(j.Context(), n, live, t)
 	if err != nil && j.Context().Err() == nil {
 		e.troubled(t, fmt.Sprintf("bridge %s of network '%s' is not as it should be: %v%s", t.Name, n.label, err, remedy(err)))

@@ -74,7 +74,7 @@ func (v healView) Bridge(owner, name string) (state.Bridge, bool) {
 		return state.Bridge{}, false
 	}
 	live := n.view().live
-	if live == nil || live.Bridge.Name != name {
+	if live == nil || live.BridgeName() != name {
 		return state.Bridge{}, false
 	}
 	s, err := v.e.compileNetwork(live)
@@ -97,7 +97,7 @@ func (v healView) All() (out []heal.Thing) {
 	v.links(func(t heal.Thing, _ string) { out = append(out, t) })
 	for _, n := range v.e.networks.all() {
 		if live := n.view().live; live != nil {
-			out = append(out, heal.Thing{Kind: heal.Bridge, Owner: n.uuid.String(), Name: live.Bridge.Name})
+			out = append(out, heal.Thing{Kind: heal.Bridge, Owner: n.uuid.String(), Name: live.BridgeName()})
 		}
 	}
 	return out

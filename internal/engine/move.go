@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"taproom/internal/api/virterr"
 	"taproom/internal/guest/plug"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
@@ -27,8 +28,14 @@ func (e *Engine) moved(now, next *hardware) (moves, error) {
 			continue
 		}
 		ports := slices.Clone(next.rec.Ports)
+		if ports[p].Direct != nil {
+			return nil, unmoved(nic)
+		}
 		if _, err := (placement{e: e}).connect(next.doc, nic, &ports[p]); err != nil {
 			return nil, err
+		}
+		if ports[p].Direct != nil {
+			return nil, unmoved(nic)
 		}
 		if err := e.suits(next.doc, nic, ports[p]); err != nil {
 			return nil, err
@@ -37,6 +44,10 @@ func (e *Engine) moved(now, next *hardware) (moves, error) {
 		out = append(out, nic.Alias.Name)
 	}
 	return out, nil
+}
+
+func unmoved(nic spec.Interface) error {
+	return virterr.New(virterr.OperationUnsupported, "NIC %s is, or would be, a macvtap on a link of the host, which is not moved; detach it and attach it again", nic.MAC.Address)
 }
 
 // connection is what a NIC is connected to.

@@ -46,6 +46,9 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 		doc.UUID = &u
 	}
 	doc.Forward.Complete()
+	if !doc.Routed() {
+		return doc, nil // what its guests are on is there already
+	}
 	if doc.Bridge == nil {
 		doc.Bridge = &spec.Bridge{}
 	}
@@ -120,7 +123,7 @@ func (e *Engine) defineNetwork(ctx context.Context, doc *spec.Network) (server.N
 
 // redefineNetwork is defineNetwork for a caller that holds the network's slot.
 func (e *Engine) redefineNetwork(n *network, doc *spec.Network) (server.Network, error) {
-	def := &defined{head: definition{Name: doc.Name, UUID: *doc.UUID, Bridge: doc.Bridge.Name}, xml: doc.Format()}
+	def := &defined{head: definition{Name: doc.Name, UUID: *doc.UUID, Bridge: doc.BridgeName()}, xml: doc.Format()}
 	if old := n.view().def; old != nil {
 		def.head.Autostart = old.head.Autostart
 	}
@@ -133,7 +136,7 @@ func (e *Engine) redefineNetwork(n *network, doc *spec.Network) (server.Network,
 	v := n.update(func(v *netView) {
 		v.def, v.ref.Persistent = def, true
 		if v.live == nil {
-			v.ref.Bridge = doc.Bridge.Name
+			v.ref.Bridge = doc.BridgeName()
 		}
 	})
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventDefined})

@@ -91,10 +91,12 @@ func portDocument(h *hardware, n *network, p port) *spec.NetworkPort {
 func plugOf(n *network, bridge string) *spec.PortPlug {
 	plug := &spec.PortPlug{Type: "network", Bridge: bridge}
 	if live := n.view().live; live != nil {
-		if plug.Bridge = live.Bridge.Name; !live.Routed() {
+		if plug.Bridge = live.BridgeName(); !live.Routed() {
 			plug.Type = "bridge"
 		}
-		plug.MACTableManager = live.Bridge.MACTableManager
+		if live.Bridge != nil {
+			plug.MACTableManager = live.Bridge.MACTableManager
+		}
 	}
 	return plug
 }
@@ -137,6 +139,9 @@ func (e *Engine) completePort(n *network, doc *spec.NetworkPort) error {
 	}
 	if run, _ := e.guestPort(n, *doc.UUID); run != nil || e.madePorts.has(*doc.UUID) {
 		return virterr.New(virterr.NetworkPortExist, "Network port with UUID %s already exists", doc.UUID).In(virterr.FromNetwork)
+	}
+	if mode := n.view().live.DirectMode(); mode != "" {
+		return virterr.New(virterr.OperationUnsupported, "network '%s' puts guests on links of the host by macvtaps, which are made with a guest", n.label)
 	}
 	plug := plugOf(n, "")
 	if doc.Plug != nil && (doc.Plug.Type != plug.Type || doc.Plug.Bridge != "" && doc.Plug.Bridge != plug.Bridge) {

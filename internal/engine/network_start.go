@@ -99,7 +99,7 @@ func (e *Engine) activateBusy(ctx context.Context, n *network, doc *spec.Network
 		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w%s", n.label, err, remedy(err))
 	}
 	v := n.update(func(v *netView) {
-		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.Bridge.Name, trace
+		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
 	e.beginAfresh(n)
 	e.replugAll(ctx, n)
@@ -134,7 +134,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 
 // keepActive writes down that a network should be up, as a document says.
 func (e *Engine) keepActive(n *network, doc *spec.Network) error {
-	head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.Bridge.Name, Persistent: n.view().def != nil}
+	head := activeNetwork{Name: n.label, UUID: n.uuid, Bridge: doc.BridgeName(), Persistent: n.view().def != nil}
 	return e.actives.Put(store.Item[activeNetwork]{Key: n.uuid.String(), Head: head, Doc: doc.Format()})
 }
 
@@ -160,7 +160,7 @@ func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
 		return err
 	}
 	var own []int
-	if l, err := e.k.LinkByName(doc.Bridge.Name); err == nil && l.Alias == state.Alias(n.uuid.String()) {
+	if l, err := e.k.LinkByName(doc.BridgeName()); err == nil && l.Alias == state.Alias(n.uuid.String()) {
 		own = append(own, l.Index) // left by an attempt that ended half-way
 	}
 	err = vnet.Collision(doc, routes, own...)
@@ -270,7 +270,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	if err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w%s", n.label, err, remedy(err))
 	}
-	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.Bridge.Name })
+	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.BridgeName() })
 	e.replugAll(ctx, n)
 	return nil
 }

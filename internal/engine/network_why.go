@@ -125,7 +125,7 @@ func (e *Engine) subjects(ctx context.Context, name string) ([]netwhy.Subject, f
 
 func (e *Engine) networkSubject(n *network, doc *spec.Network) netwhy.Subject {
 	s := netwhy.Subject{
-		Object: fmt.Sprintf("network '%s'", n.label), Label: repairLabel(n), Network: n.label, Mode: "isolated", Serves: e.serves(doc), Bridge: doc.Bridge.Name,
+		Object: fmt.Sprintf("network '%s'", n.label), Label: repairLabel(n), Network: n.label, Mode: "isolated", Serves: e.serves(doc), Bridge: doc.BridgeName(),
 	}
 	if doc.Forward != nil {
 		if s.Mode = doc.Forward.Mode; s.Mode == "" {

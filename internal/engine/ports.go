@@ -17,13 +17,16 @@ import (
 // placement finds where a document's NICs go on this host.
 type placement struct {
 	e *Engine
-	// planned are the bridges of networks that are not active yet and will be by then, by name.
-	planned map[string]string
+	// planned are networks that are not active yet and will be by then, by name.
+	planned map[string]*spec.Network
+	// chosen is how many NICs of the document were put on each link of the host; nil where there is one NIC.
+	chosen map[string]int
 }
 
 // portsFor gives each of a document's NICs that has a link on the host a name and a bridge.
 func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
+	p.chosen = map[string]int{}
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), Guest: strings.ToLower(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
 		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.GivenTap() {
@@ -60,9 +63,17 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 	switch nic.Type {
 	case "network":
 		to.Network = nic.Source.Network
-		to.Bridge, err = p.networkBridge(doc, to.Network)
-		to.Managed = p.e.managed(to.Network)
-		if err == nil && nic.OnSwitch() {
+		var n *spec.Network
+		if n, err = p.networkOf(doc, to.Network); err != nil {
+			return true, err
+		}
+		if n.DirectMode() != "" {
+			to.MAC = nic.MAC.Address
+			to.Direct, err = p.onPool(doc, nic, n, *to)
+			return true, err
+		}
+		to.Bridge, to.Managed = n.BridgeName(), p.e.managed(to.Network)
+		if nic.OnSwitch() {
 			err = p.switchNetwork(doc, nic)
 		}
 	case "bridge":
@@ -84,19 +95,20 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 	return true, err
 }
 
-// networkBridge is the bridge of an active network, or says what to do.
-func (p placement) networkBridge(doc *spec.Domain, name string) (string, error) {
-	if bridge, ok := p.planned[name]; ok {
-		return bridge, nil
+// networkOf is an active network, or says what to do.
+func (p placement) networkOf(doc *spec.Domain, name string) (*spec.Network, error) {
+	if n, ok := p.planned[name]; ok {
+		return n, nil
 	}
 	n, ok := p.e.networks.named(name)
 	if !ok || !n.view().exists() {
-		return "", virterr.New(virterr.NoNetwork, "domain '%s': no network with matching name '%s'", doc.Name, name)
+		return nil, virterr.New(virterr.NoNetwork, "domain '%s': no network with matching name '%s'", doc.Name, name)
 	}
-	if n.view().live == nil {
-		return "", virterr.New(virterr.OperationInvalid, "domain '%s': network '%s' is not active; start it with `virsh net-start %s`", doc.Name, name, name)
+	live := n.view().live
+	if live == nil {
+		return nil, virterr.New(virterr.OperationInvalid, "domain '%s': network '%s' is not active; start it with `virsh net-start %s`", doc.Name, name, name)
 	}
-	return n.view().ref.Bridge, nil
+	return live, nil
 }
 
 // hostBridge looks at a bridge that somebody else made.
@@ -156,7 +168,7 @@ func (e *Engine) portsNow(r record) map[string]state.Port {
 			s.Master = ""
 			p.manage(&s, e.managed(p.Network))
 			if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
-				s.Master = n.view().live.Bridge.Name
+				s.Master = n.view().live.BridgeName()
 			}
 		}
 		ports[p.Name] = s

@@ -155,11 +155,14 @@ func (run *running) live(secure bool) *spec.Domain {
 func (run *running) liveFacts(rec *record) guest.LiveFacts {
 	f := guest.LiveFacts{
 		ID: rec.ID, PTYs: rec.PTYs, Label: rec.label(),
-		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Connected: run.channels.connected(),
+		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Directs: make([]guest.LiveDirect, rec.NICs), Connected: run.channels.connected(),
 	}
 	for _, p := range rec.Ports {
 		if p.Network != "" {
 			f.Bridges[p.NIC], f.PortIDs[p.NIC] = p.Bridge, p.ID
+		}
+		if p.Network != "" && p.Direct != nil {
+			f.Directs[p.NIC] = guest.LiveDirect{Dev: p.Direct.Lower, Mode: p.Direct.Mode}
 		}
 	}
 	return f

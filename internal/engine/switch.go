@@ -80,7 +80,7 @@ func (e *Engine) switchNow(r record) map[string]state.SwitchPort {
 				delete(out, p.Name)
 				continue
 			}
-			s.Bridge = n.view().live.Bridge.Name
+			s.Bridge = n.view().live.BridgeName()
 		}
 		out[p.Name] = s
 	}

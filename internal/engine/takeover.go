@@ -81,8 +81,8 @@ func (e *Engine) recallNetworks(want *state.State) error {
 			}
 			continue
 		}
-		n.update(func(v *netView) { v.live, v.ref.Active, v.ref.Bridge = doc, true, doc.Bridge.Name })
-		_, _ = e.bridges.Reserve(doc.Bridge.Name) // a name that is not the template's needs no reserving
+		n.update(func(v *netView) { v.live, v.ref.Active, v.ref.Bridge = doc, true, doc.BridgeName() })
+		_, _ = e.bridges.Reserve(doc.BridgeName()) // a name that is not the template's needs no reserving
 		*want = want.Merge(s)
 	}
 	for _, n := range e.networks.all() {

@@ -13,11 +13,16 @@ type LiveFacts struct {
 	PTYs map[string]string // terminal by the label of its character device (charserial0)
 	// Bridges and PortIDs are by NIC: the bridge a NIC of type network ended up on, and its port's UUID.
 	Bridges, PortIDs []string
+	// Directs are by NIC, too: where one of type network lies that its network put on a link of the host.
+	Directs []LiveDirect
 	// Connected says which channels the guest has open, by alias.
 	Connected map[string]bool
 	// Label is what QEMU runs as, "+uid:+gid"; empty leaves it out.
 	Label string
 }
+
+// LiveDirect is a macvtap's place: the host's link, and the mode. The zero value is none.
+type LiveDirect struct{ Dev, Mode string }
 
 // withoutSecrets takes passwords out of a document. They are shown only to clients that may write and that asked for
 // them (VIR_DOMAIN_XML_SECURE).
@@ -130,6 +135,9 @@ func liveNICs(v *spec.Devices, rt Runtime, f LiveFacts) {
 		}
 		if n.Type == "network" && n.Source != nil {
 			n.Source.PortID, n.Source.Bridge = at(f.PortIDs, i), def(at(f.Bridges, i), n.Source.Bridge)
+			if i < len(f.Directs) && f.Directs[i].Dev != "" { // libvirt shows what it is by now
+				n.Type, n.Source.Dev, n.Source.Mode = "direct", f.Directs[i].Dev, f.Directs[i].Mode
+			}
 		}
 	}
 }

@@ -48,6 +48,23 @@ func (n *Network) Routed() bool {
 	return false
 }
 
+// BridgeName is the bridge that guests are plugged into; "" where each gets a macvtap on a link of the host.
+func (n *Network) BridgeName() string {
+	if n.Bridge == nil {
+		return ""
+	}
+	return n.Bridge.Name
+}
+
+// DirectMode is the mode of the macvtaps that guests get; "" where they are plugged into a bridge.
+func (n *Network) DirectMode() string {
+	switch {
+	case n.Routed() || n.Forward.Mode == "bridge" && len(n.Forward.Uplinks()) == 0:
+		return ""
+	}
+	return n.Forward.Mode
+}
+
 // Uplinks are the links that a document names for its way out, each once.
 func (f *Forward) Uplinks() []string {
 	if f == nil {
@@ -91,6 +108,11 @@ func (f *Forward) check(n *Network) error {
 	}
 	if err := f.checkLinks(mode); err != nil {
 		return err
+	}
+	if !n.Routed() {
+		if err := n.checkHandedOut(); err != nil {
+			return err
+		}
 	}
 	if f.NAT == nil {
 		return nil
@@ -137,10 +159,28 @@ func (f *Forward) checkLinks(mode string) error {
 		if len(links) > 0 {
 			return invalid("forward", "mode open has no rules, so its traffic is not tied to a link; leave %s out", links[0])
 		}
-	default:
-		if len(links) > 0 {
-			return unsupported("forward/interface", "links of the host are not shared out among guests yet; name a <bridge>")
-		}
+	}
+	return nil
+}
+
+// checkHandedOut checks a network whose guests are on what the host has already.
+func (n *Network) checkHandedOut() error {
+	mode, links := n.Forward.Mode, n.Forward.Uplinks()
+	switch {
+	case mode != "bridge" && n.BridgeName() != "":
+		return invalid("bridge", "mode %s puts guests on links of the host; leave it out", mode)
+	case mode != "bridge" && len(links) == 0:
+		return invalid("forward/interface", "mode %s needs at least one <interface dev='…'/>", mode)
+	case n.BridgeName() != "" && len(links) > 0:
+		return invalid("forward", "guests are either on bridge %s or on %s; leave one of the two out", n.Bridge.Name, links[0])
+	case n.BridgeName() == "" && len(links) == 0:
+		return invalid("forward", "mode bridge needs a <bridge name='…'/>, or at least one <interface dev='…'/>")
+	case len(n.IPs) > 0:
+		return unsupported("ip", "mode %s has no address of its own: the host does not answer there", mode)
+	case n.DNS != nil:
+		return unsupported("dns", "mode %s serves no names", mode)
+	case n.Domain != nil:
+		return unsupported("domain", "mode %s serves no names", mode)
 	}
 	return nil
 }

@@ -17,6 +17,17 @@ func TestTheWayOutOfANetworkIsChecked(t *testing.T) {
 		{"<forward mode='route'><interface/></forward>" + ip, "invalid forward/interface/@dev: it is missing"},
 		{"<forward mode='route' dev='a/b'/>" + ip, `invalid forward/interface/@dev: "a/b" is no name of a link (1 to 15 characters, no '/', no white space)`},
 		{"<forward mode='open' dev='e0'/>" + ip, "invalid forward: mode open has no rules, so its traffic is not tied to a link; leave e0 out"},
+		{"<forward mode='private'><interface dev='e0'/><interface dev='e1'/></forward>", ""},
+		{"<forward mode='passthrough' dev='e0'/>", ""},
+		{"<forward mode='bridge'><interface dev='e0'/></forward>", ""},
+		{"<forward mode='bridge'/><bridge name='br0'/>", ""},
+		{"<forward mode='vepa'/>", "invalid forward/interface: mode vepa needs at least one <interface dev='…'/>"},
+		{"<forward mode='vepa' dev='e0'/><bridge name='br0'/>", "invalid bridge: mode vepa puts guests on links of the host; leave it out"},
+		{"<forward mode='bridge'/>", "invalid forward: mode bridge needs a <bridge name='…'/>, or at least one <interface dev='…'/>"},
+		{"<forward mode='bridge' dev='e0'/><bridge name='br0'/>", "invalid forward: guests are either on bridge br0 or on e0; leave one of the two out"},
+		{"<forward mode='private' dev='e0'/>" + ip, "ip is not supported: mode private has no address of its own: the host does not answer there"},
+		{"<forward mode='bridge'/><bridge name='br0'/><dns/>", "dns is not supported: mode bridge serves no names"},
+		{"<forward mode='bridge'/><bridge name='br0'/><domain name='x'/>", "domain is not supported: mode bridge serves no names"},
 		{"<forward mode='route'><nat/></forward>" + ip, "invalid forward/nat: it is for mode nat, not route"},
 	} {
 		got := ""

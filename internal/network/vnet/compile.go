@@ -22,13 +22,15 @@ const (
 	modeOpen     = "open"
 	modeBridge   = "bridge"
 	modeIsolated = ""
+
+	modePrivate, modeVEPA, modePassthrough = "private", "vepa", "passthrough"
 )
 
-// Compile returns what should exist while the network is active. The document is complete: it has a UUID and, unless its
-// mode is bridge, a bridge name. Errors are *spec.InvalidError and *spec.UnsupportedError.
+// Compile returns what should exist while the network is active. The document is complete: it has a UUID and, where the
+// host forwards for it, a bridge name. Errors are *spec.InvalidError and *spec.UnsupportedError.
 func Compile(n *spec.Network) (state.State, error) {
 	mode, err := forwardMode(n)
-	if err != nil || mode == modeBridge {
+	if err != nil || !n.Routed() {
 		return state.State{}, err
 	}
 	if n.UUID == nil {
@@ -86,8 +88,11 @@ func forwardMode(n *spec.Network) (string, error) {
 		mode = modeNAT
 	}
 	switch {
-	case mode != modeNAT && mode != modeRoute && mode != modeOpen && mode != modeBridge:
-		return "", unsupported("forward/@mode", "%s is not implemented yet; use nat, route, open, bridge or no <forward>", mode)
+	case n.Routed() || mode == modeBridge || mode == modePrivate || mode == modeVEPA || mode == modePassthrough:
+	default:
+		return "", unsupported("forward/@mode", "%s is not implemented; use nat, route, open, bridge, private, vepa, passthrough or no <forward>", mode)
+	}
+	switch {
 	case f.NAT != nil && f.NAT.Address != nil:
 		return "", unsupported("forward/nat/address", "the address is always that of the outgoing link; leave it out")
 	}
