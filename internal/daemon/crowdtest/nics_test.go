@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +135,7 @@ func TestNothingIsLeftOfAGuestWithVeryManyNICsHoweverItEnds(t *testing.T) {
 			if a, b := nics(d); a != kind.taps || b != kind.macvtaps {
 				t.Errorf("%s: %d taps and %d macvtaps are there", kind.name, a, b)
 			}
+			saysWhatTheyLack(t, c, dom)
 			if err := end.do(t.Context(), c, dom); err != nil {
 				t.Fatalf("%s, %s: %v", kind.name, end.name, err)
 			}
@@ -147,6 +149,26 @@ func TestNothingIsLeftOfAGuestWithVeryManyNICsHoweverItEnds(t *testing.T) {
 		}
 	}
 	nothingIsLeft(t, d)
+}
+
+// saysWhatTheyLack holds that 82 NICs are said to have fewer interrupts than they would take from one processor.
+func saysWhatTheyLack(t *testing.T, c *client.Client, dom remote.Domain) {
+	t.Helper()
+	const want = "its 82 virtio NICs would take 246 interrupts by message"
+	s, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(s.Problems, func(p string) bool { return strings.HasPrefix(p, "domain '"+dom.Name+"': "+want) }) {
+		t.Errorf("the problems are %q", s.Problems)
+	}
+	var messages remote.Strings
+	if err := c.Call(t.Context(), remote.ProgramRemote, remote.ProcDomainGetMessages, &remote.DomainFlags{Domain: dom}, &messages); err != nil {
+		t.Fatal(err)
+	}
+	if len(messages.S) != 1 || !strings.HasPrefix(messages.S[0], want) {
+		t.Errorf("the messages are %q", messages.S)
+	}
 }
 
 // kill kills a guest's QEMU.
