@@ -48,7 +48,7 @@ func (k *Kernel) SendByTap(f *os.File, frames ...[]byte) error {
 	}
 	var werr error
 	err = raw.Control(func(fd uintptr) {
-		header := 0
+		var header int
 		if header, werr = tapHeader(int(fd)); werr != nil {
 			return
 		}

@@ -246,6 +246,35 @@ func text(r *why.Report) string {
 	return b.String()
 }
 
+func TestIPv6IsFollowedAsWell(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ns.Shell(`ip addr add fd00:122::1/64 dev virbr0 nodad
+ip addr add 2001:db8:51::1/64 dev out nodad
+ip route add default via 2001:db8:51::2
+sysctl -qw net.ipv6.conf.all.forwarding=1`)
+	elements := []firewall.Element{
+		{Set: "ip6/bridges", Key: "virbr0"}, {Set: "ip6/same", Key: "virbr0 . virbr0"}, {Set: "ip6/net64", Key: "virbr0 . fd00:122::"}, {Set: "ip6/nat64", Key: "fd00:122::"},
+	}
+	if err := firewall.New(r.look.NFT, "taproom").Apply(t.Context(), elements, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := lab()
+	s.Subnets = []netip.Prefix{netip.MustParsePrefix("fd00:122::1/64")}
+	if f, report := r.judge(t, s, To{}); !report.Arrives || len(report.Findings) > 0 || len(report.Passed) == 0 {
+		t.Fatalf("met %+v:\n%s", f.Hops, text(report))
+	}
+	r.ns.Shell("ip6tables-nft -P FORWARD DROP")
+	_, report := r.judge(t, s, To{Addr: netip.MustParseAddr("2001:db8:99::7")})
+	if report.Arrives || report.Findings[0].Code != why.CodeFiltered || !strings.HasPrefix(report.Findings[0].Fix, "ip6tables-nft -w -I FORWARD -i virbr0") {
+		t.Errorf("an echo, with ip6tables:\n%s", text(report))
+	}
+	r.ns.Shell("sysctl -qw net.ipv6.conf.all.forwarding=0")
+	if _, report = r.judge(t, s, To{}); report.Findings[0].Code != why.CodeForwarding || report.Findings[0].Fix != "sysctl -w net.ipv6.conf.all.forwarding=1" {
+		t.Errorf("without forwarding:\n%s", text(report))
+	}
+}
+
 // A glance sends nothing and runs no program, and sees what rules lose for sure.
 func TestAGlanceSeesDockerAndUFW(t *testing.T) {
 	t.Parallel()
