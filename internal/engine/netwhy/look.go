@@ -31,7 +31,7 @@ func (l *Looker) Look(ctx context.Context, s Subject, to To) (*why.Facts, error)
 		return nil, err
 	}
 	l.port53(s, facts)
-	if facts.Tables, err = l.tables(ctx, facts.To.Is6()); err != nil {
+	if facts.Tables, err = l.tables(ctx, facts.To.Is6(), ""); err != nil {
 		return nil, err
 	}
 	if err := l.texts(ctx, facts); err != nil {
@@ -53,6 +53,10 @@ func (l *Looker) Look(ctx context.Context, s Subject, to To) (*why.Facts, error)
 // Glance gathers what can be seen without a probe and without running any program: what the rules of others would do with
 // packets of the network's guests.
 func (l *Looker) Glance(ctx context.Context, s Subject) (*why.Facts, error) {
+	tables, err := l.tables(ctx, onlyIPv6(s.Subnets), l.Table)
+	if err != nil || len(tables) == 0 {
+		return &why.Facts{Object: s.Object}, err // most hosts, so it costs a start next to nothing
+	}
 	bridge, facts, err := l.begin(s)
 	if err != nil {
 		return nil, err
@@ -61,10 +65,7 @@ func (l *Looker) Glance(ctx context.Context, s Subject) (*why.Facts, error) {
 	if err := l.ends(s, facts, &to, bridge); err != nil {
 		return nil, err
 	}
-	facts.Forwarding, facts.ForwardAll = true, true
-	if facts.Tables, err = l.tables(ctx, facts.To.Is6()); err != nil {
-		return nil, err
-	}
+	facts.Forwarding, facts.ForwardAll, facts.Tables = true, true, tables
 	if hop, err := l.Kernel.RouteOf(facts.Source, facts.To, bridge.Index); err == nil && hop.Refused == 0 {
 		if out, err := l.Kernel.LinkByIndex(hop.Link); err == nil {
 			facts.Route.Out, facts.Route.OutUp = out.Name, true
@@ -109,7 +110,7 @@ func (l *Looker) begin(s Subject) (host.Link, *why.Facts, error) {
 func (l *Looker) ends(s Subject, f *why.Facts, to *To, bridge host.Link) error {
 	v6 := to.Addr.Is6()
 	if !to.Addr.IsValid() {
-		v6 = len(f.Subnets) > 0 && !slices.ContainsFunc(f.Subnets, func(p netip.Prefix) bool { return p.Addr().Is4() })
+		v6 = onlyIPv6(f.Subnets)
 		*to = nobody(v6)
 	}
 	f.To, f.Port, f.Sport, f.Proto = to.Addr, to.Port, l.port(), "tcp"
@@ -140,6 +141,10 @@ func (l *Looker) ends(s Subject, f *why.Facts, to *To, bridge host.Link) error {
 		family = "IPv6"
 	}
 	return fmt.Errorf("%s: %s has no %s address, and no guest on it is known to have one, so there is no packet to follow; give the network an <ip>, or have the guest send something first", s.Object, s.Bridge, family)
+}
+
+func onlyIPv6(subnets []netip.Prefix) bool {
+	return len(subnets) > 0 && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Addr().Is4() })
 }
 
 func guestAddress(g *Guest, known []host.Neighbour, v6 bool) (netip.Addr, string) {

@@ -10,8 +10,8 @@ import (
 	"taproom/internal/network/why"
 )
 
-// tables reads every table of nf_tables that packets of a family pass, whoever made it.
-func (l *Looker) tables(ctx context.Context, v6 bool) ([]why.Table, error) {
+// tables reads every table of nf_tables that packets of a family pass, whoever made it, but for one.
+func (l *Looker) tables(ctx context.Context, v6 bool, without string) ([]why.Table, error) {
 	chains, err := l.NFT.BaseChains(ctx)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (l *Looker) tables(ctx context.Context, v6 bool) ([]why.Table, error) {
 	var order []key
 	for _, c := range chains {
 		k := key{c.Family, c.Table}
-		if slices.Contains(order, k) || c.Family == nft.ARP || c.Family == nft.NetDev || c.Family == nft.IPv4 && v6 || c.Family == nft.IPv6 && !v6 {
+		if slices.Contains(order, k) || c.Table == without || c.Family == nft.ARP || c.Family == nft.NetDev || c.Family == nft.IPv4 && v6 || c.Family == nft.IPv6 && !v6 {
 			continue
 		}
 		order = append(order, k)
