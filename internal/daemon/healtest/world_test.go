@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/api/remote"
+	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/engine"
 	"taproom/internal/host/hosttest"
@@ -159,4 +160,17 @@ func (w *world) problems() string {
 		w.Fatal(err)
 	}
 	return strings.Join(s.Problems, "\n")
+}
+
+func (w *world) destroy(name string) {
+	w.Helper()
+	c := w.daemon.Client()
+	var n remote.Network
+	err := c.Call(w.Context(), remote.ProgramRemote, remote.ProcNetworkLookupByName, &remote.String{S: name}, &n)
+	if err == nil {
+		err = c.Call(w.Context(), remote.ProgramRemote, remote.ProcNetworkDestroy, &n, &xdr.Void{})
+	}
+	if err != nil {
+		w.Fatalf("destroy network %s: %v", name, err)
+	}
 }

@@ -49,7 +49,7 @@ func hint(err error) string {
 	case errors.Is(err, ErrInvalid):
 		return ""
 	case errors.Is(err, unix.EPERM):
-		return "it needs CAP_NET_ADMIN in this network namespace"
+		return "it needs CAP_NET_ADMIN in this network namespace, and nobody else may own the table (nft list tables; flags owner)"
 	case errors.Is(err, unix.ENOENT):
 		return "it, or something it names, does not exist"
 	case errors.Is(err, unix.EBUSY):

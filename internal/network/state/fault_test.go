@@ -85,7 +85,7 @@ func changes() [][2]State {
 		moved.Macvlans[name] = m
 	}
 	forwards := State{Sysctls: map[string]string{"net/ipv4/ip_forward": "1"}} // it stays
-	return [][2]State{{forwards, both}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}}
+	return [][2]State{{forwards, one}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}}
 }
 
 // Whatever step of a plan fails, instead of what it does or after it: the plan stops there with its error, and the difference
