@@ -90,6 +90,7 @@ func Run(ctx context.Context, o Options) error {
 		LeaveRules:      !s.HealFirewall,
 		ShareTables:     !s.NFTOwnedTables,
 		FirewallBackend: s.FirewallBackend,
+		SystemBus:       s.SystemBus,
 		OVSSocket:       s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})
 	if err != nil {

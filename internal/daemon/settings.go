@@ -43,6 +43,8 @@ type Settings struct {
 	FirewallBackend string `toml:"firewall_backend"`
 	// NFTOwnedTables says that nobody else can change the firewall's tables, where the kernel knows owners of tables.
 	NFTOwnedTables bool `toml:"nft_owned_tables"`
+	// SystemBus is where the system's D-Bus listens, on which firewalld is.
+	SystemBus string `toml:"system_bus"`
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
@@ -58,7 +60,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		QEMUReadySeconds: 30,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
-		HealLinks: true, HealFirewall: true, FirewallBackend: "auto", NFTOwnedTables: true,
+		HealLinks: true, HealFirewall: true, FirewallBackend: "auto", NFTOwnedTables: true, SystemBus: "/run/dbus/system_bus_socket",
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -126,6 +128,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("ovs_timeout_seconds: %d is not between 1 and 600", s.OVSTimeoutSeconds)
 	case !filepath.IsAbs(s.OVSSocket):
 		return fmt.Errorf("ovs_socket: %q is not an absolute path", s.OVSSocket)
+	case !filepath.IsAbs(s.SystemBus):
+		return fmt.Errorf("system_bus: %q is not an absolute path", s.SystemBus)
 	case !filepath.IsAbs(s.Emulator):
 		return fmt.Errorf("emulator: %q is not an absolute path", s.Emulator)
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	ReadyWithin       time.Duration // how long QEMU may take until its monitor answers; 0 is 30 s
 	GoneWithin        time.Duration // how long a killed QEMU may take to be gone; 0 is 10 s
 	FirewallBackend   string        // "" is auto; see CheckFirewallBackend
+	SystemBus         string        // "" is where it usually listens
 	LeaveLinks        bool          // what others do to links is not put back while the daemon runs
 	LeaveRules        bool          // nor what they do to the firewall's rules and to forwarding
 	ShareTables       bool          // others may change the firewall's tables, also where the kernel could keep them from that

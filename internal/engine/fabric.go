@@ -12,6 +12,7 @@ import (
 	"taproom/internal/host/nft"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/choice"
+	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/ovs"
 	"taproom/internal/network/state"
@@ -29,7 +30,8 @@ const (
 type fabric struct {
 	nft    *nft.Conn // nil where the kernel has no nf_tables
 	chosen *choice.Chosen
-	fw     state.FirewallBackend // the one chosen; requests that arrive together share a transaction
+	fw     state.FirewallBackend // the one chosen, where requests that arrive together share a transaction, beside zones
+	zones  *firewalld.Backend
 	helper *helperService
 	ovs    *ovs.Switch
 	// idle orders "the last network went" against "a network comes", for the helper process.
@@ -42,7 +44,8 @@ func (e *Engine) openFabric(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.fabric = &fabric{nft: conn, chosen: chosen, fw: firewall.NewGroup(chosen.Backend), ovs: &ovs.Switch{
+	zones := firewalld.New(firewall.NewGroup(chosen.Backend), firewalld.Config{Kernel: e.k, Socket: e.cfg.SystemBus, Group: e.cfg.Identity.LinkGroup})
+	e.fabric = &fabric{nft: conn, chosen: chosen, fw: zones, zones: zones, ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
 	}}
 	if err := e.openWhy(); err != nil {
@@ -67,6 +70,7 @@ func (e *Engine) closeFabric() {
 		return
 	}
 	e.helper.close()
+	e.dropZones()
 	if e.nft != nil {
 		e.nft.Close()
 	}

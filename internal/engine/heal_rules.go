@@ -33,7 +33,7 @@ func (e *Engine) rulesChanged(who string) {
 		e.healer.who = who
 	}
 	e.healer.mu.Unlock()
-	e.heal([]heal.Thing{{Kind: heal.Rules}})
+	e.heal(e.quarrel(who))
 }
 
 // lastWho is who changed the rules at last, and forgets it.

@@ -118,6 +118,9 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.subnetIsFree(n, doc); err != nil {
 		return err
 	}
+	if err := e.zoneIsKept(ctx, doc); err != nil {
+		return err
+	}
 	if err := e.keepActive(n, doc); err != nil {
 		return err
 	}
@@ -283,6 +286,9 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	}
 	want, err := e.compileNetwork(to)
 	if err != nil {
+		return err
+	}
+	if err := e.zoneIsKept(ctx, to); err != nil {
 		return err
 	}
 	if err := e.keepActive(n, to); err != nil {

@@ -15,7 +15,7 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"forward/address":         refuse("host devices are not passed through yet"),
 		"forward/driver":          refuse("host devices are not passed through yet"),
 		"forward/nat/@ipv6":       yesNo(),
-		"bridge/@zone":            refuse("firewalld zones are not set yet"),
+		"bridge/@zone":            pattern(`[A-Za-z0-9_/-]{1,17}`, "the name of a zone of firewalld"),
 		"bridge/@stp":             onOff(),
 		"bridge/@delay":           pattern(`[0-9]{1,9}(\.[0-9]{1,6})?`, "a number of seconds"),
 		"bridge/@macTableManager": values("kernel libvirt", ""),

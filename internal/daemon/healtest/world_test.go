@@ -39,7 +39,13 @@ const networkXML = `<network><name>%s</name><forward mode='nat'><nat ipv6='yes'/
 
 func newWorld(t *testing.T, settings string) *world {
 	t.Helper()
-	w := &world{T: t, daemon: daemontest.Prepare(t), guest: hosttest.NewNS(t), away: hosttest.NewNS(t)}
+	return newWorldOf(t, daemontest.Prepare(t), settings)
+}
+
+// newWorldOf is newWorld with a daemon that was prepared.
+func newWorldOf(t *testing.T, d *daemontest.Daemon, settings string) *world {
+	t.Helper()
+	w := &world{T: t, daemon: d, guest: hosttest.NewNS(t), away: hosttest.NewNS(t)}
 	config := w.daemon.Paths().Config
 	if err := os.MkdirAll(config, 0o755); err != nil {
 		t.Fatal(err)

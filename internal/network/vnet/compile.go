@@ -72,6 +72,9 @@ func Compile(n *spec.Network) (state.State, error) {
 			s.Elements[state.Element{Set: family + "same", Key: name + " . " + name}] = true
 		}
 	}
+	if e, ok := zone(n); ok {
+		s.Elements[e] = true
+	}
 	s.Bridges = map[string]state.Bridge{name: bridge}
 	s.Services, err = compileServices(n, mode)
 	return s, err
@@ -79,6 +82,9 @@ func Compile(n *spec.Network) (state.State, error) {
 
 // forwardMode returns how the network reaches the outside, and refuses what the firewall's rules cannot do yet.
 func forwardMode(n *spec.Network) (string, error) {
+	if err := checkZone(n); err != nil {
+		return "", err
+	}
 	f := n.Forward
 	if f == nil {
 		return modeIsolated, nil

@@ -1,0 +1,62 @@
+package healtest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"taproom/internal/daemon/daemontest"
+	"taproom/internal/network/firewall/firewalld"
+	"taproom/internal/network/firewall/firewalld/firewalldtest"
+)
+
+// Whatever firewalld does, connections through networks live on, new ones are possible soon after, and the rules stay as they
+// were. It may do so as often as it likes: that is no quarrel.
+func TestConnectionsLiveOnWhateverFirewalldDoes(t *testing.T) {
+	t.Parallel()
+	for _, backend := range []string{firewalldtest.NFTables, firewalldtest.IPTables} {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			d := daemontest.Prepare(t)
+			fwd := firewalldtest.StartBus(t, d.NS, backend)
+			w := newWorldOf(t, d, fmt.Sprintf("system_bus = '%s'\n", fwd.Socket))
+			v4, v6 := w.connect(w.guest, w.away, awayAddr, 2*patience), w.connect(w.guest, w.away, awayAddr6, 2*patience)
+			before := w.state()
+			bound := func() bool {
+				var links []string
+				err := fwd.Try("zone.getInterfaces", &links, firewalld.Zone)
+				return err == nil && slices.Equal(slices.Sorted(slices.Values(links)), []string{"virbr-one", "virbr-two"})
+			}
+			restart := func() { fwd.StopDaemon(); fwd.StartDaemon() }
+			for _, step := range []struct {
+				name string
+				does func()
+			}{
+				{"it comes", fwd.StartDaemon},
+				{"it reloads", fwd.Reload},
+				{"it reloads again", fwd.Reload},
+				{"and again", fwd.Reload},
+				{"and once more", fwd.Reload},
+				{"it is restarted", restart},
+				{"somebody takes a bridge out", func() { fwd.Call("zone.removeInterface", new(string), firewalld.Zone, "virbr-one") }},
+			} {
+				step.does()
+				took := w.comes("bridges are in their zone after: "+step.name, bound)
+				w.comes("all is as it was after: "+step.name, func() bool { return w.state() == before })
+				silence4, _ := w.goesOn(v4)
+				silence6, _ := w.goesOn(v6)
+				t.Logf("%s: as before after %v; silence %v by IPv4, %v by IPv6", step.name, took.Round(time.Millisecond), silence4, silence6)
+				w.goesOn(w.connect(w.guest, w.away, awayAddr, 2*patience))
+				w.goesOn(w.connect(w.guest, w.away, awayAddr6, 2*patience))
+			}
+			if p := w.problems(); p != "" {
+				t.Errorf("it says %q", p)
+			}
+			fwd.StopDaemon()
+			w.goesOn(v4)
+			w.goesOn(v6)
+			w.goesOn(w.connect(w.guest, w.away, awayAddr, 2*patience))
+		})
+	}
+}

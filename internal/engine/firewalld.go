@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"taproom/internal/api/virterr"
+	"taproom/internal/network/firewall/firewalld"
+	"taproom/internal/network/heal"
+	"taproom/internal/spec"
+)
+
+// zoneIsKept refuses a network that asks for a zone of firewalld while there is nobody to keep it in one.
+func (e *Engine) zoneIsKept(ctx context.Context, doc *spec.Network) error {
+	if doc.Bridge == nil || doc.Bridge.Zone == "" {
+		return nil
+	}
+	running, err := e.zones.Running(ctx)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return virterr.New(virterr.ConfigUnsupported, "zone %s requested for network %s but firewalld is not active; start it (systemctl start firewalld), or leave zone out of <bridge>", doc.Bridge.Zone, doc.Name)
+	}
+	return nil
+}
+
+// quarrel says what is to be looked at when somebody changed the rules. firewalld that began anew is no quarrel, however often
+// it does that: it forgets what it was told.
+func (e *Engine) quarrel(who string) []heal.Thing {
+	rules := []heal.Thing{{Kind: heal.Rules}}
+	if who == firewalld.Who {
+		return append(rules, e.healer.asked("")...)
+	}
+	return rules
+}
+
+// dropZones ends the connection to the system bus.
+func (e *Engine) dropZones() {
+	if err := e.zones.Close(); err != nil {
+		e.log.Warn(fmt.Sprintf("end the connection to the system bus: %v", err))
+	}
+}

@@ -1,0 +1,196 @@
+package firewalld
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/host/sysbus"
+	"taproom/internal/network/firewall"
+)
+
+// Set is the set of the zones that documents ask for; its keys are "virbr0 . work".
+const Set = "zones"
+
+// How long firewalld may take: for a question, and for changes, which may wait behind a reload.
+const (
+	askWithin    = 3 * time.Second
+	changeWithin = 20 * time.Second
+)
+
+// Config says where firewalld is.
+type Config struct {
+	Kernel *host.Kernel
+	Socket string // of the system bus; "" is sysbus.DefaultSocket
+	Group  uint32 // of our links
+	// Within is how long firewalld may take for changes; 0 is what it usually may.
+	Within time.Duration
+}
+
+// Backend is a firewall with firewalld beside it. Close it. Its methods may be called from several goroutines.
+type Backend struct {
+	below  firewall.Backend
+	cfg    Config
+	bus    *bus
+	within time.Duration
+
+	mu      sync.Mutex
+	wants   map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
+	missing map[firewall.Element]bool // what the last Observe left out
+	running bool                      // firewalld was there when it was asked last
+}
+
+var _ firewall.Backend = (*Backend)(nil)
+
+// New returns a Backend whose rules are the ones below.
+func New(below firewall.Backend, cfg Config) *Backend {
+	return &Backend{
+		below: below, cfg: cfg, within: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
+		bus: &bus{kernel: cfg.Kernel, socket: cmp.Or(cfg.Socket, sysbus.DefaultSocket)},
+	}
+}
+
+// Close gives the connection to the bus back.
+func (b *Backend) Close() error { return b.bus.close() }
+
+// Running reports whether firewalld rules over our network namespace; an error says that it does not answer.
+func (b *Backend) Running(ctx context.Context) (bool, error) {
+	err := b.bus.talk(ctx, min(askWithin, b.within), func(ctx context.Context, s *session) error {
+		_, err := s.bindings(ctx)
+		return err
+	})
+	if errors.Is(err, errAbsent) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// look asks firewalld for the zones of links; nil says that it does not run or does not answer.
+func (b *Backend) look(ctx context.Context) (map[string]string, error) {
+	var bound map[string]string
+	err := b.bus.talk(ctx, min(askWithin, b.within), func(ctx context.Context, s *session) (err error) {
+		bound, err = s.bindings(ctx)
+		return err
+	})
+	var silent *SilentError
+	b.mu.Lock()
+	b.running = err == nil || errors.As(err, &silent)
+	b.mu.Unlock()
+	if errors.Is(err, errAbsent) || errors.As(err, &silent) {
+		return nil, nil
+	}
+	return bound, err
+}
+
+// Observe returns what is in force below, without the bridges that are not in their zone; and the zones beside Zone that
+// bridges of ours are in.
+func (b *Backend) Observe(ctx context.Context) ([]firewall.Element, error) {
+	below, err := b.below.Observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := b.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bridges := bridgesOf(below)
+	adopted, stale := b.strays(bound, bridges)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.Copy(b.wants, adopted)
+	for link := range bridges {
+		b.wants[link] = b.want(link)
+	}
+	b.missing = map[firewall.Element]bool{}
+	force := func(e firewall.Element, link string) bool {
+		if bound != nil && bound[link] != b.wants[link] {
+			b.missing[e] = true
+		}
+		return !b.missing[e]
+	}
+	out := slices.DeleteFunc(slices.Clone(below), func(e firewall.Element) bool {
+		link, ok := bridge(e)
+		return ok && !force(e, link)
+	})
+	for link, zone := range b.wants {
+		if e := Asked(link, zone); zone != Zone && force(e, link) {
+			out = append(out, e)
+		}
+	}
+	for _, link := range stale {
+		out = append(out, Asked(link, Zone))
+	}
+	slices.SortFunc(out, compare)
+	return out, nil
+}
+
+func compare(a, b firewall.Element) int {
+	return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Key, b.Key))
+}
+
+// want is the zone that a bridge should be in.
+func (b *Backend) want(link string) string { return cmp.Or(b.wants[link], Zone) }
+
+// strays are bridges that have our group and that nobody asked us for, as a daemon before us left them: in a zone beside ours,
+// which somebody may want, or in ours although the rules below do not know them.
+func (b *Backend) strays(bound map[string]string, bridges map[string]bool) (adopted map[string]string, stale []string) {
+	adopted = map[string]string{}
+	for link, zone := range bound {
+		b.mu.Lock()
+		_, known := b.wants[link]
+		b.mu.Unlock()
+		if known || zone == Zone && bridges[link] {
+			continue
+		}
+		l, err := b.cfg.Kernel.LinkByName(link)
+		switch {
+		case err != nil || l.Kind != "bridge" || l.Group != b.cfg.Group:
+		case zone == Zone:
+			stale = append(stale, link)
+		default:
+			adopted[link] = zone
+		}
+	}
+	return adopted, stale
+}
+
+// bridge is the bridge that an element makes one of ours.
+func bridge(e firewall.Element) (string, bool) {
+	return e.Key, e.Set == "bridges" || e.Set == "ip6/bridges"
+}
+
+func bridgesOf(elements []firewall.Element) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range elements {
+		if link, ok := bridge(e); ok {
+			out[link] = true
+		}
+	}
+	return out
+}
+
+const between = " . "
+
+// Asked is the element that says that a bridge should be in a zone beside Zone.
+func Asked(link, zone string) firewall.Element {
+	return firewall.Element{Set: Set, Key: link + between + zone}
+}
+
+// split parts elements into those of the rules below and the zones that are asked for, by link.
+func split(elements []firewall.Element) (below []firewall.Element, zones map[string]string) {
+	zones = map[string]string{}
+	for _, e := range elements {
+		if link, zone, ok := strings.Cut(e.Key, between); ok && e.Set == Set {
+			zones[link] = zone
+			continue
+		}
+		below = append(below, e)
+	}
+	return below, zones
+}
