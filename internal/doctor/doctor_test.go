@@ -127,7 +127,7 @@ func TestForeignDropsAreNamedWithOwnerAndRemedy(t *testing.T) {
 		},
 		{
 			"a last rule that rejects", "nft 'add table inet firewalld; add chain inet firewalld filter_FORWARD { type filter hook forward priority 10; policy accept; }; add rule inet firewalld filter_FORWARD ct state established accept; add rule inet firewalld filter_FORWARD counter reject with icmpx admin-prohibited'",
-			"table inet firewalld chain filter_FORWARD (firewalld): hook forward priority 10, the last rule is reject", "firewall-cmd --permanent --zone=trusted", doctor.Problem,
+			"table inet firewalld chain filter_FORWARD (firewalld): hook forward priority 10, the last rule is reject", "nft delete table inet firewalld", doctor.Problem,
 		},
 		{
 			"iptables-nft with a last REJECT", "iptables-nft -A FORWARD -i lo -j ACCEPT; iptables-nft -A FORWARD -j REJECT --reject-with icmp-host-prohibited",

@@ -2,36 +2,48 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"io/fs"
+	"fmt"
+	"strings"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"taproom/internal/host/sysbus"
+	"taproom/internal/network/firewall/firewalld"
 )
 
-const (
-	busSocket     = "/run/dbus/system_bus_socket"
-	firewalldName = "org.fedoraproject.FirewallD1"
-)
+// firewalldWithin is how long firewalld may take to say what it has.
+const firewalldWithin = 2 * time.Second
 
-// checkFirewalld reports whether firewalld runs: it rejects what bridges outside its zones forward.
+// checkFirewalld reports whether firewalld runs, and what of guests' networks it knows: it rejects what bridges outside of
+// their zones forward.
 func checkFirewalld(ctx context.Context, e Env) []Finding {
-	conn, err := e.Kernel.DialUnix(ctx, e.path(busSocket))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
-		return []Finding{{"firewalld", OK, "not running (no system bus)", ""}}
-	}
-	if err != nil {
-		return []Finding{{"firewalld", Unknown, err.Error(), ""}}
-	}
-	defer conn.Close()
-	owned, err := nameHasOwner(ctx, conn, firewalldName)
+	bounded, cancel := context.WithTimeout(ctx, firewalldWithin)
+	defer cancel()
+	v, err := firewalld.View(bounded, e.Kernel, e.path(sysbus.DefaultSocket))
 	switch {
 	case err != nil:
-		return []Finding{{"firewalld", Unknown, "asked the system bus for " + firewalldName + ": " + err.Error(), ""}}
-	case !owned:
-		return []Finding{{"firewalld", OK, "not running (nobody owns " + firewalldName + ")", ""}}
+		return []Finding{{"firewalld", Unknown, err.Error(), ""}}
+	case v.Absent != "":
+		return []Finding{{"firewalld", OK, v.Absent, ""}}
+	case !v.Installed:
+		return []Finding{{
+			"firewalld", OK, fmt.Sprintf("runs; it has no zone %s yet: the first network makes it, and has firewalld reload once, which forgets what was set at run time alone", firewalld.Zone),
+			"",
+		}}
 	}
-	return []Finding{{
-		"firewalld", Warning, firewalldName + " is owned on the system bus",
-		"firewalld rejects what bridges in no zone forward: firewall-cmd --permanent --zone=trusted --add-interface=virbr0, then firewall-cmd --reload",
-	}}
+	in := "no bridge"
+	if len(v.Bridges) > 0 {
+		in = strings.Join(v.Bridges, ", ")
+	}
+	return []Finding{{"firewalld", OK, fmt.Sprintf("runs; in its zone %s: %s", firewalld.Zone, in), ""}}
+}
+
+// firewalldOwner is who made the chains that are firewalld's.
+const firewalldOwner = "firewalld"
+
+// firewalldRuns reports whether the one that made them is there to be told of bridges.
+func firewalldRuns(ctx context.Context, e Env) bool {
+	bounded, cancel := context.WithTimeout(ctx, firewalldWithin)
+	defer cancel()
+	v, err := firewalld.View(bounded, e.Kernel, e.path(sysbus.DefaultSocket))
+	return err == nil && v.Absent == ""
 }

@@ -49,6 +49,9 @@ func foreignChains(ctx context.Context, e Env, c *nft.Conn) ([]Finding, error) {
 		if err != nil {
 			return out, err
 		}
+		if ownerOf(table).name == firewalldOwner && firewalldRuns(ctx, e) {
+			continue // bridges are in a zone of it that lets them through
+		}
 		if why := dropsByDefault(table, x); why != "" {
 			out = append(out, foreignFinding(table, x, why))
 		}
@@ -146,9 +149,9 @@ func ownerOf(l *nft.Listing) owner {
 		return iptables(c, strings.ToUpper(c.Hook))
 	}
 	switch {
-	case l.Table.Name == "firewalld":
-		return owner{"firewalld", func(nft.Chain) string {
-			return "firewall-cmd --permanent --zone=trusted --add-interface=virbr0 && firewall-cmd --reload (the name of your bridge)"
+	case l.Table.Name == "firewalld", has("FORWARD_ZONES"), has("FORWARD_IN_ZONES"):
+		return owner{firewalldOwner, func(nft.Chain) string {
+			return "start firewalld, and taproom puts its bridges into a zone of their own; or remove what it left: nft delete table inet firewalld"
 		}}
 	case has("ufw"):
 		return owner{"ufw", func(c nft.Chain) string {
