@@ -101,6 +101,9 @@ func (e *Error) Error() string {
 // run hands the program its input and takes its output as files in memory, so that neither waits for the other. When ctx
 // ends the program is killed.
 func (c *Conn) run(ctx context.Context, name string, args []string, input string) (string, error) {
+	if err := ctx.Err(); err != nil { // it could be over before anybody asks
+		return "", err
+	}
 	path, err := c.kernel.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%w; install iptables, or choose another firewall_backend", err)
