@@ -29,7 +29,7 @@ const (
 	updateAddFirst = 4
 )
 
-// UpdateNetwork implements server.Networks for DHCP hosts and ranges and for DNS records: the document is changed and what is active follows
+// UpdateNetwork implements server.Networks for DHCP hosts and ranges, DNS records and links of the host: the document is changed and what is active follows
 // it in place, so guests notice nothing. Both documents are checked before either is changed.
 func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.NetworkUpdate) error {
 	n, err := e.network(uuid)
@@ -85,8 +85,10 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 		err = updateDNSSRV(doc, u)
 	case sectionBridge, sectionDomain, sectionIP, sectionForward, sectionForwardPF:
 		err = virterr.New(virterr.NoSupport, "can't update '%s' section of network '%s'", sectionName(u.Section), doc.Name)
-	case sectionForwardInterface, sectionPortgroup:
-		err = virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place; ip-dhcp-host, ip-dhcp-range, dns-host, dns-txt and dns-srv can", sectionName(u.Section), doc.Name)
+	case sectionForwardInterface:
+		err = updateForwardInterface(doc, u)
+	case sectionPortgroup:
+		err = virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place: port groups are not implemented", sectionName(u.Section), doc.Name)
 	default:
 		err = virterr.New(virterr.NoSupport, "can't update unrecognized section of network")
 	}

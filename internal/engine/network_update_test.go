@@ -103,7 +103,7 @@ func TestWhatCannotBeUpdatedSaysSo(t *testing.T) {
 		"a domain":        {change(updateModify, 2, `<domain/>`), "can't update 'domain' section of network 'n'", virterr.NoSupport},
 		"an ip":           {change(updateModify, 3, `<ip/>`), "can't update 'ip' section of network 'n'", virterr.NoSupport},
 		"forward":         {change(updateModify, 6, `<forward/>`), "can't update 'forward' section of network 'n'", virterr.NoSupport},
-		"an interface":    {change(updateAddLast, 7, `<interface/>`), "forward-interface of network 'n' cannot be updated in place", virterr.OperationUnsupported},
+		"an interface":    {change(updateAddLast, 7, `<interface/>`), "network 'n' has no <forward>, and so no links of the host", virterr.OperationInvalid},
 		"a port group":    {change(updateAddLast, 9, `<portgroup/>`), "portgroup of network 'n' cannot be updated in place", virterr.OperationUnsupported},
 		"no section":      {change(updateAddLast, 0, `<x/>`), "can't update unrecognized section of network", virterr.NoSupport},
 		"unknown section": {change(updateAddLast, 99, `<x/>`), "can't update unrecognized section of network", virterr.NoSupport},

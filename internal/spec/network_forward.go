@@ -184,3 +184,9 @@ func (n *Network) checkHandedOut() error {
 	}
 	return nil
 }
+
+// ParseForwardInterface reads an <interface> of a <forward>. Errors are of type *SyntaxError.
+func ParseForwardInterface(doc []byte) (*ForwardInterface, error) {
+	i := new(ForwardInterface)
+	return i, decodeDocument(doc, "interface", i)
+}

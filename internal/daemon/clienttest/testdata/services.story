@@ -82,17 +82,17 @@ error: Failed to update network dual
 error: this function is not supported by the connection driver: can't update 'domain' section of network 'dual'
 [exit 1]
 $ net-update dual add forward-interface interface.xml --live
-error: Failed to update network dual
-error: Operation not supported: forward-interface of network 'dual' cannot be updated in place; ip-dhcp-host, ip-dhcp-range, dns-host, dns-txt and dns-srv can
-[exit 1]
+Updated network dual live state
+[exit 0]
 $ net-dumpxml dual
 <network xmlns:dnsmasq='http://libvirt.org/schemas/network/dnsmasq/1.0'>
   <name>dual</name>
   <uuid>00000000-0000-4000-8000-000000000012</uuid>
-  <forward mode='nat'>
+  <forward mode='nat' dev='eth0'>
     <nat>
       <port start='1024' end='65535'/>
     </nat>
+    <interface dev='eth0'/>
   </forward>
   <bridge name='virbr-dual' stp='on' delay='0'/>
   <mac address='52:54:00:00:00:12'/>
