@@ -205,9 +205,6 @@ type repair struct {
 	who     string // changed it, where that can be told
 }
 
-// firewalldReload is what changes rules when firewalld starts, or reads its settings again. That is no quarrel, however often.
-const firewalldReload = "firewalld"
-
 // somebody is who changed it.
 func (r repair) somebody() string {
 	if r.who == "" {
@@ -233,7 +230,7 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r
 	}
 	h.patience.Forget(func(t heal.Thing) bool { return !known(healView{e}, t) })
 	allowed, news := h.patience.Allows(t, now)
-	if allowed && r.who != firewalldReload {
+	if allowed {
 		h.patience.Repaired(t, now)
 	}
 	h.mu.Unlock()

@@ -26,7 +26,7 @@ func TestUpdatesOfLinksOfTheHostChangeTheDocument(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
+		var got string
 		if err := (&Engine{}).updateDocument(doc, change(c.command, sectionForwardInterface, "<interface dev='"+c.dev+"'/>")); err != nil {
 			got = err.Error()
 		} else {

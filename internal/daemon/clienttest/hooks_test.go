@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // hook puts a program where libvirt has its hooks.
@@ -50,15 +49,6 @@ func (c *clients) tells(what, want string) {
 	}
 }
 
-func (c *clients) until(what string, done func() bool) {
-	c.t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			c.t.Fatalf("after a minute it is not so that %s", what)
-		}
-	}
-}
-
 const hooked = `<domain type='qemu'><name>ports</name><uuid>00000000-0000-4000-8000-000000000001</uuid><memory unit='MiB'>16</memory>
 <os><type arch='x86_64' machine='q35'>hvm</type></os><devices><controller type='usb' model='none'/><controller type='pci' model='pcie-root-port'/>
 <controller type='pci' model='pcie-root-port'/><controller type='pci' model='pcie-root-port'/><controller type='pci' model='pcie-root-port'/>
@@ -86,7 +76,7 @@ qemu ports started begin -: type='qemu' id= <target dev=`)
 	c.do("attach-interface", "ports", "network", "lab", "--mac", "52:54:00:00:00:03", "--model", "virtio", "--live")
 	c.tells("attach-interface", "network lab port-created begin -: <network> <networkport>")
 	c.restart("restart")
-	c.until("the hook is told of a guest that was taken over", func() bool {
+	c.comes("the hook is told of a guest that was taken over", func() bool {
 		text, err := os.ReadFile(filepath.Join(c.daemon.Root, "told"))
 		return err == nil && strings.Contains(string(text), "\n")
 	})
@@ -165,7 +155,7 @@ hook lab stopped end -: <network>`)
 	c.do("start", "ports", "--paused")
 	c.hook("qemu", refuse("reconnect"))
 	c.restart("kill")
-	c.until("a guest is ended that its hook refuses", func() bool { return strings.Contains(c.do("list", "--all"), "shut off") })
+	c.comes("a guest is ended that its hook refuses", func() bool { return strings.Contains(c.do("list", "--all"), "shut off") })
 	c.hook("qemu", "")
 	c.do("net-destroy", "lab")
 	c.do("net-undefine", "lab")

@@ -134,8 +134,12 @@ func TestAProgramIsKilledWithWhatItStarted(t *testing.T) {
 
 func wait(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(time.Minute); !done(); {
+		select {
+		case <-tick.C:
+		case <-late:
 			t.Fatalf("after a minute it is not so that %s", what)
 		}
 	}
