@@ -7,60 +7,69 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // outputMost bounds what is read of a program's output.
 const outputMost = 16 << 20
 
 // Output runs a program of the host in the Kernel's network namespace and returns what it printed. An error has what it
-// said on standard error. It is for programs that people would run themselves, never for what is done often.
+// said on standard error; ErrTooLarge is more than anybody reads. It is for programs that people would run themselves, never
+// for what is done often. They write to files in memory, so that none waits for a reader; and a pipe of Go's does not block,
+// so that a program loses what it prints to one that is full.
 func (k *Kernel) Output(ctx context.Context, name string, args ...string) (string, error) {
+	if err := ctx.Err(); err != nil { // it could be over before anybody asks
+		return "", err
+	}
 	path, err := k.LookPath(name)
 	if err != nil {
 		return "", err
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return "", err
+	var files [2]*os.File
+	for i := range files {
+		fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		files[i] = os.NewFile(uintptr(fd), name)
+		defer files[i].Close()
 	}
-	defer r.Close()
-	er, ew, err := os.Pipe()
-	if err != nil {
-		_ = w.Close()
-		return "", err
-	}
-	defer er.Close()
 	p, err := k.Start(ProcessSpec{
 		Path: path, Args: append([]string{name}, args...), Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"},
-		Stdout: w, Stderr: ew, NetNS: true,
+		Stdout: files[0], Stderr: files[1], NetNS: true,
 	})
-	_, _ = w.Close(), ew.Close()
 	if err != nil {
 		return "", err
 	}
 	defer p.Close()
-	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })()
-	said := make(chan string, 1)
-	go func() { // ends with the program, which holds the other end
-		b, _ := io.ReadAll(io.LimitReader(er, outputMost))
-		said <- string(b)
-	}()
-	out, err := io.ReadAll(io.LimitReader(r, outputMost))
-	if err != nil || ctx.Err() != nil {
-		_ = p.PIDFD.signal(9)
+	exit, err := p.Wait(ctx)
+	if err != nil {
+		_ = k.Signal(&p.PIDFD, unix.SIGKILL) // one that has just ended is reaped all the same
+		_, _ = p.Wait(context.WithoutCancel(ctx))
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	exit, werr := p.Wait(context.WithoutCancel(ctx))
-	words := strings.TrimSpace(<-said)
-	switch {
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: %w", name, ctx.Err())
-	case err != nil || werr != nil:
-		return "", fmt.Errorf("%s: %w", name, errors.Join(err, werr))
-	case exit != (Exit{}):
-		return string(out), fmt.Errorf("%s %s: %s: %s", name, strings.Join(args, " "), exit, words)
+	out, err := printed(files[0])
+	if err != nil {
+		return "", fmt.Errorf("%s: its output: %w", name, err)
 	}
-	return string(out), nil
+	if exit != (Exit{}) {
+		words, err := printed(files[1])
+		if err != nil {
+			words = err.Error()
+		}
+		return out, fmt.Errorf("%s %s: %s: %s", name, strings.Join(args, " "), exit, strings.TrimSpace(words))
+	}
+	return out, nil
+}
+
+// printed is what a program wrote to a file.
+func printed(f *os.File) (string, error) {
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, outputMost+1))
+	if err == nil && len(b) > outputMost {
+		err = fmt.Errorf("%w (%d bytes)", ErrTooLarge, outputMost)
+	}
+	return string(b), err
 }
 
 // LegacyTables are the tables of iptables' old interface that there are, of one family (ip or ip6). nf_tables does not
