@@ -304,6 +304,19 @@ func TestAGlanceSeesDockerAndUFW(t *testing.T) {
 }
 
 // The guest is this process, which has the tap open.
+func TestAKernelWithoutNFTablesHasNoRulesToSee(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.look.NFT = nil
+	if f, err := r.look.Glance(t.Context(), lab()); err != nil || len(why.Glance(f)) > 0 {
+		t.Errorf("a glance sees %+v, %v", f, err)
+	}
+	f, err := r.look.Look(t.Context(), lab(), To{})
+	if err != nil || len(f.Tables) > 0 {
+		t.Errorf("a look sees %+v, %v", f, err)
+	}
+}
+
 func TestAGuestsProbeGoesInByItsOwnTap(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -33,9 +33,9 @@ type Guest struct {
 // Looker looks.
 type Looker struct {
 	Kernel *host.Kernel
-	NFT    *nft.Conn
-	Table  string // of our own rules
-	Name   string // of the tap and the table that a probe has for a moment: at most 15 bytes, and nobody else's
+	NFT    *nft.Conn // nil where the kernel has no nf_tables
+	Table  string    // of our own rules
+	Name   string    // of the tap and the table that a probe has for a moment: at most 15 bytes, and nobody else's
 
 	probes atomic.Uint32
 }

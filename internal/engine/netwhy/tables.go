@@ -12,6 +12,9 @@ import (
 
 // tables reads every table of nf_tables that packets of a family pass, whoever made it, but for one.
 func (l *Looker) tables(ctx context.Context, v6 bool, without string) ([]why.Table, error) {
+	if l.NFT == nil {
+		return nil, nil
+	}
 	chains, err := l.NFT.BaseChains(ctx)
 	if err != nil {
 		return nil, err
