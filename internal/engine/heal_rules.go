@@ -74,17 +74,26 @@ func (e *Engine) healRules(ctx context.Context) error {
 // nobody can say what of the rest is nobody's.
 func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
 	env := e.env()
-	got, err := state.Observe(ctx, env, state.Scope{AllElements: true})
-	if err != nil {
-		return nil, err
-	}
-	// Whoever has come since then has nothing in what was observed.
-	held, busy := e.holdNetworks(ctx)
-	defer func() {
+	var got state.Observed
+	var held map[*network]*job.Job
+	letGo := func() {
 		for _, j := range held {
 			j.End()
 		}
-	}()
+	}
+	for {
+		before := e.activeNetworks()
+		if got, err = state.Observe(ctx, env, state.Scope{AllElements: true}); err != nil {
+			return nil, err
+		}
+		held, busy = e.holdNetworks(ctx)
+		// What was observed is without those that have come since, and with those that have gone: nobody changed that.
+		if maps.Equal(before, e.activeNetworks()) {
+			break
+		}
+		letGo()
+	}
+	defer letGo()
 	want := state.State{Elements: map[state.Element]bool{}}
 	for n := range held {
 		live := n.view().live
