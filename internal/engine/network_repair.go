@@ -111,6 +111,9 @@ func (e *Engine) unrepair(ctx context.Context, id spec.UUID) error {
 	for _, r := range head.Repairs {
 		e.takeBack(ctx, r)
 	}
+	if err := ctx.Err(); err != nil { // the programs were cut short: the next daemon takes it back
+		return err
+	}
 	return e.repairs.Delete(id.String())
 }
 
