@@ -35,7 +35,7 @@ func TestFirewalldIsFoundOnTheBus(t *testing.T) {
 	finding(doctor.OK, "nobody owns")
 	d.StartDaemon()
 	finding(doctor.OK, "no zone taproom yet")
-	fw := firewalld.New(firewall.New(&nft.Fake{}, "taproom"), firewalld.Config{Kernel: ns.Kernel(), Socket: d.Socket})
+	fw := firewalld.New(firewall.New(&nft.Fake{}, "taproom"), firewalld.Config{Kernel: ns.Kernel(), Socket: d.Socket, Within: firewalldtest.Patience})
 	if err := fw.Apply(t.Context(), []firewall.Element{{Set: "bridges", Key: "virbr7"}}, nil); err != nil {
 		t.Fatal(err)
 	}

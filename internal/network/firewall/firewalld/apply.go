@@ -37,9 +37,9 @@ func (b *Backend) settle(ctx context.Context, bind map[string]string, doubt map[
 	if len(bind)+len(doubt) == 0 {
 		return nil
 	}
-	within := b.within
+	within := b.change
 	if len(bind) == 0 {
-		within = min(within, askWithin) // nobody needs it as much
+		within = b.ask // nobody needs it as much
 	}
 	err := b.bus.talk(ctx, within, func(ctx context.Context, s *session) error {
 		more, unbind, err := b.decide(ctx, doubt)

@@ -29,16 +29,16 @@ type Config struct {
 	Kernel *host.Kernel
 	Socket string // of the system bus; "" is sysbus.DefaultSocket
 	Group  uint32 // of our links
-	// Within is how long firewalld may take for changes; 0 is what it usually may.
+	// Within is how long firewalld may take for questions and for changes; 0 is what it usually may.
 	Within time.Duration
 }
 
 // Backend is a firewall with firewalld beside it. Close it. Its methods may be called from several goroutines.
 type Backend struct {
-	below  firewall.Backend
-	cfg    Config
-	bus    *bus
-	within time.Duration
+	below       firewall.Backend
+	cfg         Config
+	bus         *bus
+	ask, change time.Duration // how long it may take
 
 	mu      sync.Mutex
 	wants   map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
@@ -51,7 +51,7 @@ var _ firewall.Backend = (*Backend)(nil)
 // New returns a Backend whose rules are the ones below.
 func New(below firewall.Backend, cfg Config) *Backend {
 	return &Backend{
-		below: below, cfg: cfg, within: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
+		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
 		bus: &bus{kernel: cfg.Kernel, socket: cmp.Or(cfg.Socket, sysbus.DefaultSocket)},
 	}
 }
@@ -61,7 +61,7 @@ func (b *Backend) Close() error { return b.bus.close() }
 
 // Running reports whether firewalld rules over our network namespace; an error says that it does not answer.
 func (b *Backend) Running(ctx context.Context) (bool, error) {
-	err := b.bus.talk(ctx, min(askWithin, b.within), func(ctx context.Context, s *session) error {
+	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) error {
 		_, err := s.bindings(ctx)
 		return err
 	})
@@ -74,7 +74,7 @@ func (b *Backend) Running(ctx context.Context) (bool, error) {
 // look asks firewalld for the zones of links; nil says that it does not run or does not answer.
 func (b *Backend) look(ctx context.Context) (map[string]string, error) {
 	var bound map[string]string
-	err := b.bus.talk(ctx, min(askWithin, b.within), func(ctx context.Context, s *session) (err error) {
+	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) (err error) {
 		bound, err = s.bindings(ctx)
 		return err
 	})

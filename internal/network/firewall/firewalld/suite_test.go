@@ -51,7 +51,7 @@ func bare(t testing.TB, backend string) *machine {
 // open returns the back end as a daemon that has just started has it.
 func (m *machine) open(t testing.TB, below firewall.Backend) *firewalld.Backend {
 	t.Helper()
-	b := firewalld.New(below, firewalld.Config{Kernel: m.ns.Kernel(), Socket: m.Socket, Group: group})
+	b := firewalld.New(below, firewalld.Config{Kernel: m.ns.Kernel(), Socket: m.Socket, Group: group, Within: firewalldtest.Patience})
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)

@@ -236,7 +236,7 @@ func TestAFirewalldThatHangs(t *testing.T) {
 func TestAFirewalldOfAnotherNamespaceIsNone(t *testing.T) {
 	t.Parallel()
 	m, other := newMachine(t, firewalldtest.NFTables), bare(t, firewalldtest.NFTables)
-	b := firewalld.New(firewall.New(other.nft, firewall.DefaultTable), firewalld.Config{Kernel: other.ns.Kernel(), Socket: m.Socket, Group: group})
+	b := firewalld.New(firewall.New(other.nft, firewall.DefaultTable), firewalld.Config{Kernel: other.ns.Kernel(), Socket: m.Socket, Group: group, Within: firewalldtest.Patience})
 	if running, err := b.Running(t.Context()); running || err != nil {
 		t.Errorf("it runs: %v, %v", running, err)
 	}

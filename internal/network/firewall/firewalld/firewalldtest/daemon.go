@@ -32,8 +32,8 @@ const (
 	IPTables = "iptables"
 )
 
-// patience is how long a program may take for what takes milliseconds on a machine at rest.
-const patience = time.Minute
+// Patience is how long a program may take for what takes a second on a machine at rest.
+const Patience = 5 * time.Minute
 
 // Name is firewalld's on the bus.
 const Name = "org.fedoraproject.FirewallD1"
@@ -189,7 +189,7 @@ func (d *Daemon) Interfaces(zone string) string {
 // Await looks until something is so.
 func (d *Daemon) Await(what string, so func() bool) {
 	d.t.Helper()
-	for limit := time.Now().Add(patience); !so(); <-time.After(5 * time.Millisecond) {
+	for limit := time.Now().Add(Patience); !so(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(limit) {
 			d.t.Fatalf("it never came to be that %s\n%s", what, d.Log())
 		}
