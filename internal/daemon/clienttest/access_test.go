@@ -80,7 +80,10 @@ func TestAGuestOnAMacvtapReachesItsHost(t *testing.T) {
 		t.Errorf("macvlan0 was %+v and is %+v", first, now)
 	}
 	c.remove("macvlan0")
-	c.comes("it is made again as it was", func() bool { l := c.link("macvlan0"); return l.Up && l.MAC == first.MAC && l.Alias == first.Alias })
+	c.comes("it is made again as it was", func() bool {
+		l := c.link("macvlan0")
+		return l.Up && l.MAC == first.MAC && l.Alias == first.Alias && strings.Contains(c.daemon.NS.Run("ip", "-br", "address", "show", "macvlan0"), hostAddress)
+	})
 	both()
 
 	// Others of its addresses, and none; its NIC cannot go before.
