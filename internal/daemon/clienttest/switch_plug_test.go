@@ -64,7 +64,7 @@ func TestNICsOnOpenVSwitchArePluggedIntoAGuestThatRuns(t *testing.T) {
 	m, sw := switched(t)
 	m.plugsAndUnplugs(sw)
 	m.do("attach-device", m.name, "nic0.xml", "--live")
-	m.useSwitch(sw, 5)
+	m.useSwitch(sw, 10)
 	m.plugsBesideOneThatHangs(sw)
 	m.useSwitch(sw, 60)
 	m.client = m.daemon.Client()
@@ -143,7 +143,7 @@ func (m *machine) plugsBesideOneThatHangs(sw *ovstest.Switch) {
 	}
 	sw.SignalDaemon(unix.SIGCONT)
 
-	late := "its database at " + sw.Socket + " has not answered within 5s"
+	late := "its database at " + sw.Socket + " has not answered within 10s"
 	sw.SignalServer(unix.SIGSTOP)
 	fails(late, "attach-device", m.name, "nic1.xml", "--live")
 	fails(late, "update-device", m.name, "tagged.xml", "--live")

@@ -241,7 +241,7 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 		return nil, err
 	}
 	// Before the daemon runs: its end sets another deadline.
-	if err := ready.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
+	if err := ready.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		return nil, errors.Join(err, ready.Close())
 	}
 	said, err := newTranscript()

@@ -133,7 +133,7 @@ func (w *world) same(before, after string) time.Duration {
 	w.Helper()
 	now := ""
 	began := time.Now()
-	for deadline := began.Add(patience); time.Now().Before(deadline); {
+	for deadline := began.Add(3 * patience); time.Now().Before(deadline); {
 		if now = w.state(); now == before {
 			return time.Since(began)
 		}
@@ -148,7 +148,7 @@ func (w *world) comes(what string, is func() bool) time.Duration {
 	began := time.Now()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(patience); !is(); {
+	for deadline := time.After(3 * patience); !is(); {
 		select {
 		case <-tick.C:
 		case <-deadline:

@@ -198,8 +198,8 @@ func (ns *NS) Shell(script string) string {
 	return ns.Run("sh", "-e", "-c", script)
 }
 
-// passing is how long something may be left over that goes by itself.
-const passing = time.Second
+// passing is how long something may be left over that goes by itself, on a machine that is busy.
+const passing = 30 * time.Second
 
 func (ns *NS) close() {
 	select {
