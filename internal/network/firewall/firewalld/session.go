@@ -142,7 +142,9 @@ func (b *bus) hangUp() error {
 func (b *bus) talk(ctx context.Context, within time.Duration, f func(context.Context, *session) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, within, errSlow)
 	defer cancel()
-	s, err := b.open(bounded)
+	finding, found := context.WithTimeoutCause(bounded, askWithin, errSlow) // the bus answers at once, and others wait meanwhile
+	s, err := b.open(finding)
+	found()
 	if err == nil {
 		err = f(bounded, s)
 	}
