@@ -128,6 +128,9 @@ func (e *Engine) CreateNetworkPort(ctx context.Context, network spec.UUID, xml s
 	if err := e.completePort(n, doc); err != nil {
 		return spec.UUID{}, err
 	}
+	if err := e.tellNetwork(j.Context(), n.view().live, "port-created", "begin", doc); err != nil {
+		return spec.UUID{}, virterr.New(virterr.OperationFailed, "port of network '%s': %w", n.label, err)
+	}
 	return *doc.UUID, e.madePorts.put(network, doc)
 }
 
@@ -166,7 +169,16 @@ func (e *Engine) DeleteNetworkPort(ctx context.Context, network, id spec.UUID) e
 		nic := run.hardware().nic(p)
 		return virterr.New(virterr.OperationInvalid, "port %s of network '%s' is that of a NIC of domain '%s' and goes with it: `virsh detach-interface %s network --mac %s`", id, n.label, run.rec().Name, run.rec().Name, nic.MAC.Address)
 	}
-	return e.madePorts.remove(network, id)
+	doc, made := e.madePorts.get(network, id)
+	if err := e.madePorts.remove(network, id); err != nil {
+		return err
+	}
+	if live := n.view().live; made && live != nil {
+		if err := e.tellNetwork(j.Context(), live, "port-deleted", "begin", doc); err != nil {
+			e.log.Warn("tell of a port that left its network", "network", n.label, "error", err)
+		}
+	}
+	return nil
 }
 
 // NetworkPortParams implements server.NetworkPorts. All that a port has are bounds of its traffic, and none are kept.
