@@ -52,7 +52,7 @@ var _ firewall.Backend = (*Backend)(nil)
 func New(below firewall.Backend, cfg Config) *Backend {
 	return &Backend{
 		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
-		bus: &bus{kernel: cfg.Kernel, socket: cmp.Or(cfg.Socket, sysbus.DefaultSocket)},
+		bus: &bus{kernel: cfg.Kernel, socket: cmp.Or(cfg.Socket, sysbus.DefaultSocket), ask: cmp.Or(cfg.Within, askWithin)},
 	}
 }
 

@@ -43,6 +43,7 @@ func (e *SilentError) Error() string {
 type bus struct {
 	kernel *host.Kernel
 	socket string
+	ask    time.Duration // how long talk looks for firewalld at most
 
 	mu       sync.Mutex
 	conn     *sysbus.Conn
@@ -142,7 +143,7 @@ func (b *bus) hangUp() error {
 func (b *bus) talk(ctx context.Context, within time.Duration, f func(context.Context, *session) error) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, within, errSlow)
 	defer cancel()
-	finding, found := context.WithTimeoutCause(bounded, askWithin, errSlow) // the bus answers at once, and others wait meanwhile
+	finding, found := context.WithTimeoutCause(bounded, b.ask, errSlow) // the bus answers at once, and others wait meanwhile
 	s, err := b.open(finding)
 	found()
 	if err == nil {

@@ -23,13 +23,13 @@ func TestABusThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	b := firewalld.New(nothing{}, firewalld.Config{Kernel: hosttest.NewNS(t).Kernel(), Socket: socket, Group: group, Within: time.Hour})
+	b := firewalld.New(nothing{}, firewalld.Config{Kernel: hosttest.NewNS(t).Kernel(), Socket: socket, Group: group})
 	began := time.Now()
 	var silent *firewalld.SilentError
 	if err := b.Apply(t.Context(), virbr0, nil); !errors.As(err, &silent) {
 		t.Errorf("a bus that hangs: %v", err)
 	}
-	if took := time.Since(began); took > time.Minute {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it was waited for for %v", took)
 	}
 	if err := b.Close(); err != nil {
