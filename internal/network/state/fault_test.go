@@ -103,7 +103,8 @@ func TestAnyStepThatFailsIsRolledBackToWhatWasBefore(t *testing.T) {
 	})
 	want := []string{
 		"AddAddress", "AddBridge", "AddMacvlan", "AddTap", "ChangeElements", "DelAddress", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
-		"OpenMacvtap", "RemoveService", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetIsolated", "SetLink", "SetMacvlanMode", "SetService", "SetSysctl",
+		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetService", "SetSysctl",
+		"SetVLANs",
 	}
 	var got []string
 	seen.Range(func(kind, _ any) bool { got = append(got, kind.(string)); return true })
