@@ -78,7 +78,7 @@ func TestCommandLineWithoutADaemon(t *testing.T) {
 //	fails CODE PROGRAM…      runs a program that has to end with that code
 //	inside PROGRAM…          runs a program in the namespace
 //	daemon stop|start|kill   ends it, lets it start again, or crash
-//	heal off                 has the daemon leave what others do to links, once it starts again
+//	heal off                 has the daemon leave what others do to links and rules, once it starts again
 //	plain stdout|stderr FILE writes what was printed last to FILE, without what differs from run to run
 //	empty                    fails when anything of a guest or a network is left
 //	[kvm]                    KVM works here
@@ -103,7 +103,7 @@ func TestCommandLineWithADaemon(t *testing.T) {
 			"heal": func(ts *testscript.TestScript, _ bool, _ []string) {
 				dir := d.Paths().Config
 				ts.Check(os.MkdirAll(dir, 0o755))
-				ts.Check(os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte("heal_links = false\nheal_firewall = false\n"), 0o644))
+				ts.Check(os.WriteFile(filepath.Join(dir, "taproomd.toml"), []byte("heal_links = false\nheal_firewall = false\nnft_owned_tables = false\n"), 0o644))
 			},
 			"plain": func(ts *testscript.TestScript, _ bool, args []string) { plain(ts, d, args) },
 			"empty": func(ts *testscript.TestScript, _ bool, _ []string) {

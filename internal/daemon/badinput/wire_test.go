@@ -210,7 +210,7 @@ func TestADaemonWithoutDescriptorsServesAgainWhenItHasSome(t *testing.T) {
 	}
 	within(t, 60*time.Second, "the daemon complains", func() bool { return strings.Contains(w.Said(), "raise the limit of open files") })
 	err := w.create(guest("broken", nic("quiet")+vnc))
-	w.answer(t, err, virterr.SystemError, "cannot start domain 'broken': probe port 0.0.0.0:5901: too many open files; raise the limit of open files of taproomd (LimitNOFILE)")
+	w.answer(t, err, virterr.SystemError, "cannot start domain 'broken': look for hooks: open ROOT/etc/libvirt/hooks/qemu.d: too many open files; raise the limit of open files of taproomd (LimitNOFILE)")
 	for _, c := range conns {
 		c.Close()
 	}

@@ -44,7 +44,7 @@ func TestADaemonKilledBesideTheHostsAccessLeavesNone(t *testing.T) {
 			}
 			return w.wipe()
 		},
-		stride: 9,
+		stride: 17,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
 			other := func(o *object) step { return access(o, accessThen) }

@@ -40,7 +40,7 @@ func TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone(t *testing.T) {
 			}
 			return w.wipe()
 		},
-		stride: 9,
+		stride: 17,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
 			plug := func(nic string) func(*object) step {

@@ -39,7 +39,7 @@ func TestADaemonKilledAmongDockersRulesLeavesNoneOfItsOwn(t *testing.T) {
 			}
 			return w.wipe()
 		},
-		stride: 41,
+		stride: 83,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
 			for _, next := range []func(*object) step{define, start, throughDocker, destroy, undefine} {

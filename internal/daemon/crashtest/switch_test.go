@@ -41,7 +41,7 @@ func TestADaemonKilledBesideAGuestOnOpenVSwitchLosesNoPortAndLeavesNone(t *testi
 			}
 			return w.useSwitch()
 		},
-		stride: 11,
+		stride: 19,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
 			plug := func(o *object) step { return attach(o, pluggedNIC, affectLive) }

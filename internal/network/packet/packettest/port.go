@@ -49,7 +49,7 @@ func (p *Port) Send(frame []byte) {
 // Await returns the first frame from the other end of the link that match accepts; the test fails when none comes.
 func (p *Port) Await(match func(frame []byte) bool) []byte {
 	p.t.Helper()
-	const patience = 20 * time.Second
+	const patience = 60 * time.Second
 	end := time.Now().Add(patience)
 	buffer := make([]byte, 1<<16)
 	for {
