@@ -38,12 +38,7 @@ func TestADaemonKilledBesideTheHostsAccessLeavesNone(t *testing.T) {
 			w.objects = append(w.objects, newDomain(1, nil, w.disk(1, nil), accessOnce, sharedNIC))
 			return w
 		},
-		before: func(w *world) error {
-			if err := w.onMacvtaps(nil); err != nil {
-				return err
-			}
-			return w.wipe()
-		},
+		before: (*world).withoutMacvtaps,
 		stride: 17,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
@@ -56,20 +51,6 @@ func TestADaemonKilledBesideTheHostsAccessLeavesNone(t *testing.T) {
 			}
 			return nil
 		},
-		after: func(w *world) error {
-			err := w.serve(func(c *client.Client) error {
-				if err := w.verify(c); err != nil {
-					return err
-				}
-				if err := w.onMacvtaps(c); err != nil {
-					return err
-				}
-				return w.away(c)
-			})
-			if err != nil {
-				return err
-			}
-			return w.onMacvtaps(nil)
-		},
+		after: (*world).leavesNoMacvtaps,
 	})
 }

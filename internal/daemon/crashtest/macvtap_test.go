@@ -34,12 +34,7 @@ func TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone(t *testing.T) {
 			w.bridge("br-there")
 			return w
 		},
-		before: func(w *world) error {
-			if err := w.onMacvtaps(nil); err != nil {
-				return err
-			}
-			return w.wipe()
-		},
+		before: (*world).withoutMacvtaps,
 		stride: 17,
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
@@ -53,22 +48,33 @@ func TestADaemonKilledBesideAGuestWithSeveralNICsLeavesNone(t *testing.T) {
 			}
 			return nil
 		},
-		after: func(w *world) error {
-			err := w.serve(func(c *client.Client) error {
-				if err := w.verify(c); err != nil {
-					return err
-				}
-				if err := w.onMacvtaps(c); err != nil {
-					return err
-				}
-				return w.away(c)
-			})
-			if err != nil {
-				return err
-			}
-			return w.onMacvtaps(nil)
-		},
+		after: (*world).leavesNoMacvtaps,
 	})
+}
+
+// withoutMacvtaps is what a trial with macvtaps begins with.
+func (w *world) withoutMacvtaps() error {
+	if err := w.onMacvtaps(nil); err != nil {
+		return err
+	}
+	return w.wipe()
+}
+
+// leavesNoMacvtaps is what the daemon after one that was killed is held against: its guest's macvtaps, and none without it.
+func (w *world) leavesNoMacvtaps() error {
+	err := w.serve(func(c *client.Client) error {
+		if err := w.verify(c); err != nil {
+			return err
+		}
+		if err := w.onMacvtaps(c); err != nil {
+			return err
+		}
+		return w.away(c)
+	})
+	if err != nil {
+		return err
+	}
+	return w.onMacvtaps(nil)
 }
 
 // onMacvtaps compares the macvtaps there are with those of the guest; c is nil when there is no guest.

@@ -1,57 +1,24 @@
 package firewall_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"taproom/internal/host/hosttest"
 	"taproom/internal/host/nft"
+	"taproom/internal/host/nft/nfttest"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/firewalltest"
 )
 
-// faulty fails a commit when a test says so.
-type faulty struct {
-	nft.Backend
-
-	mu    sync.Mutex
-	left  int
-	after bool
-}
-
-var errFault = errors.New("a fault of the test's")
-
-func (f *faulty) failAt(n int, after bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left, f.after = n, after
-}
-
-func (f *faulty) Commit(ctx context.Context, x *nft.Transaction) error {
-	f.mu.Lock()
-	f.left--
-	now, after := f.left == 0, f.after
-	f.mu.Unlock()
-	if now && !after {
-		return errFault
-	}
-	if err := f.Backend.Commit(ctx, x); err != nil || !now {
-		return err
-	}
-	return nft.ErrAnswerLost
-}
-
 // suiteHost is a Host on nf_tables; run is `nft` there.
 func suiteHost(b nft.Backend, text func(testing.TB) string, run func(t testing.TB, script string)) *firewalltest.Host {
-	f := &faulty{Backend: b}
+	f := &nfttest.Faulty{Backend: b}
 	h := &firewalltest.Host{
 		Open:   func(_ testing.TB, table string) firewall.Backend { return firewall.New(f, table) },
 		Text:   text,
-		FailAt: f.failAt,
+		FailAt: f.FailAt,
 		Foreign: func(t testing.TB) {
 			run(t, "add table ip theirs; add chain ip theirs forward { type filter hook forward priority 0; policy accept; }; add rule ip theirs forward oifname docker0 accept")
 		},

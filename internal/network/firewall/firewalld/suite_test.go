@@ -1,15 +1,13 @@
 package firewalld_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"taproom/internal/host/hosttest"
 	"taproom/internal/host/nft"
+	"taproom/internal/host/nft/nfttest"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/firewall/firewalld/firewalldtest"
@@ -83,46 +81,17 @@ func (m *machine) text(t testing.TB) string {
 	return out
 }
 
-// faulty fails a commit when a test says so.
-type faulty struct {
-	nft.Backend
-
-	mu    sync.Mutex
-	left  int
-	after bool
-}
-
-func (f *faulty) failAt(n int, after bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left, f.after = n, after
-}
-
-func (f *faulty) Commit(ctx context.Context, x *nft.Transaction) error {
-	f.mu.Lock()
-	f.left--
-	now, after := f.left == 0, f.after
-	f.mu.Unlock()
-	if now && !after {
-		return errors.New("a fault of the test's")
-	}
-	if err := f.Backend.Commit(ctx, x); err != nil || !now {
-		return err
-	}
-	return nft.ErrAnswerLost
-}
-
 func TestBesideFirewalldTheRulesAreWhatTheSuiteAsks(t *testing.T) {
 	t.Parallel()
 	firewalltest.RunState(t, func(t testing.TB) *firewalltest.Host {
 		m := newMachine(t, firewalldtest.NFTables)
 		m.ns.Keep("table ip theirs")
-		f := &faulty{Backend: m.nft}
+		f := &nfttest.Faulty{Backend: m.nft}
 		damage := func(script string, loses bool) firewalltest.Damage {
 			return firewalltest.Damage{Loses: loses, Do: func(testing.TB) { m.ns.Run("nft", script) }}
 		}
 		return &firewalltest.Host{
-			NS: m.ns, Text: m.text, FailAt: f.failAt,
+			NS: m.ns, Text: m.text, FailAt: f.FailAt,
 			Open: func(t testing.TB, table string) firewall.Backend { return m.open(t, firewall.New(f, table)) },
 			Foreign: func(testing.TB) {
 				m.ns.Run("nft", "add table ip theirs; add chain ip theirs forward { type filter hook forward priority 0; policy accept; }; add rule ip theirs forward oifname docker0 accept")

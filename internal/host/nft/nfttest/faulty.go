@@ -1,0 +1,42 @@
+package nfttest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"taproom/internal/host/nft"
+)
+
+var errFault = errors.New("a fault of the test's")
+
+// Faulty is a Backend that fails a commit when a test says so.
+type Faulty struct {
+	nft.Backend
+
+	mu    sync.Mutex
+	left  int
+	after bool
+}
+
+// FailAt has the n-th commit from now on fail, and none with 0: before it takes effect, or after, when only the answer is lost.
+func (f *Faulty) FailAt(n int, after bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.after = n, after
+}
+
+// Commit is the Backend's, or a fault.
+func (f *Faulty) Commit(ctx context.Context, x *nft.Transaction) error {
+	f.mu.Lock()
+	f.left--
+	now, after := f.left == 0, f.after
+	f.mu.Unlock()
+	if now && !after {
+		return errFault
+	}
+	if err := f.Backend.Commit(ctx, x); err != nil || !now {
+		return err
+	}
+	return nft.ErrAnswerLost
+}
