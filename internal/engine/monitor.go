@@ -35,14 +35,14 @@ func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
 // guestEvents are the events of QEMU (qapi/run-state.json and its siblings) that mean something here.
 var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, qmp.Event){
 	"STOP": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
-		if run.news(ev) && d.view().ref.State == server.DomainRunning { // a guest that ended stands still as well
-			e.paused(d, run, server.PausedUnknown, server.EventSuspendedPaused)
-		}
+		run.ifNews(ev, func() {
+			if d.view().ref.State == server.DomainRunning { // a guest that ended stands still as well
+				e.paused(d, run, server.PausedUnknown, server.EventSuspendedPaused)
+			}
+		})
 	},
 	"RESUME": func(e *Engine, _ context.Context, d *domain, run *running, ev qmp.Event) {
-		if run.news(ev) {
-			e.resumed(d, run)
-		}
+		run.ifNews(ev, func() { e.resumed(d, run) })
 	},
 	"RESET":          (*Engine).onReset,
 	"SHUTDOWN":       (*Engine).onShutdown,

@@ -30,10 +30,9 @@ type running struct {
 	trace      *job.Trace // nil when an earlier daemon started it
 	booted     time.Time  // when its processors first ran; zero for a paused start
 	balloonKiB atomic.Uint64
-	rebooting  atomic.Bool  // the power button was pressed so that it boots again
-	settling   atomic.Bool  // a start or a stop is under way: what QEMU tells meanwhile is no news
-	commanding atomic.Bool  // the daemon is telling its processors what to do
-	commanded  atomic.Int64 // when it last did, in microseconds
+	rebooting  atomic.Bool // the power button was pressed so that it boots again
+	settling   atomic.Bool // a start or a stop is under way: what QEMU tells meanwhile is no news
+	orders     orders
 	expected   expected
 	lost       *sync.Map             // names of taps that somebody deleted
 	adjusted   atomic.Pointer[int64] // how far the guest set its clock from UTC, until that is written down
@@ -81,21 +80,6 @@ func (run *running) again() *running {
 	next.balloonKiB.Store(run.balloonKiB.Load())
 	next.rebooting.Store(run.rebooting.Load())
 	return next
-}
-
-// command tells the guest's processors what to do. That they do it is no news, even where it is read late: events are read
-// beside the answers to commands. The caller holds the domain's slot.
-func (run *running) command(f func() error) error {
-	run.commanding.Store(true)
-	err := f()
-	run.commanded.Store(time.Now().UnixMicro()) // QEMU's clock is this host's
-	run.commanding.Store(false)
-	return err
-}
-
-// news reports whether what QEMU tells of its processors is a change that the daemon did not ask for.
-func (run *running) news(ev qmp.Event) bool {
-	return !run.settling.Load() && !run.commanding.Load() && (ev.Time.IsZero() || ev.Time.UnixMicro() > run.commanded.Load())
 }
 
 // letGo ends what the daemon has of a guest; the guest goes on.

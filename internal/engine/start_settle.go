@@ -55,7 +55,7 @@ func (s *starting) instruct(ctx context.Context) error {
 	if err := s.companionsServe(); err != nil || s.paused {
 		return err
 	}
-	err := run.mon.Execute(ctx, "cont", nil, nil)
+	err := run.command(func() error { return run.mon.Execute(ctx, "cont", nil, nil) })
 	run.booted = time.Now()
 	return err
 }
