@@ -65,6 +65,12 @@ func withElements() *nft.Transaction {
 	x.Add(nft.Elements{Set: s, Keys: []string{"virbr0"}})
 	s.Name, s.Type = "hosts", "ipv4_addr"
 	x.Add(nft.Elements{Set: s, Keys: []string{"192.0.2.1", "192.0.2.2"}})
+	s.Name, s.Data = "spans", "interval ipv4_addr"
+	x.Add(nft.Elements{Set: s, Keys: []string{"10.0.0.0 : 192.0.2.1-192.0.2.9", "10.0.1.0 : 192.0.2.1"}})
+	s.Name, s.Data = "outward", "interval ipv4_addr . inet_service"
+	x.Add(nft.Elements{Set: s, Keys: []string{"10.0.1.0 : 192.0.2.1 . 80", "10.0.2.0 : 192.0.2.0-192.0.2.7 . 80-90"}})
+	s.Name, s.Type, s.Data = "inward", "ipv4_addr . inet_proto . inet_service", "ipv4_addr . inet_service"
+	x.Add(nft.Elements{Set: s, Keys: []string{"192.0.2.1 . tcp . 80 : 10.0.0.2 . 8080"}})
 	return x
 }
 
@@ -99,10 +105,17 @@ func inet() *nft.Transaction {
 // six has what only family ip6 can say: long masks in keys, its own answers, ICMPv6.
 func six() *nft.Transaction {
 	x := other(nft.IPv6, nft.Chain{Name: "f", Type: "filter", Hook: "forward", Priority: 0, Policy: "accept"},
-		nft.Chain{Name: "n", Type: "nat", Hook: "postrouting", Priority: 100, Policy: "accept"})
+		nft.Chain{Name: "n", Type: "nat", Hook: "postrouting", Priority: 100, Policy: "accept"},
+		nft.Chain{Name: "p", Type: "nat", Hook: "prerouting", Priority: -100, Policy: "accept"})
 	for name, kind := range map[string]string{"net64": "ifname . ipv6_addr", "nat64": "ipv6_addr"} {
 		x.Add(nft.Set{Family: nft.IPv6, Table: "other", Name: name, Type: kind})
 	}
+	ports := nft.Set{Family: nft.IPv6, Table: "other", Name: "ports", Type: "ipv6_addr . inet_service", Data: "ipv6_addr . inet_service"}
+	spans := nft.Set{Family: nft.IPv6, Table: "other", Name: "spans", Type: "ipv6_addr", Data: "interval ipv6_addr"}
+	x.Add(ports)
+	x.Add(spans)
+	x.Add(nft.Elements{Set: ports, Keys: []string{"2001:db8::1 . 80 : fd00:1::2 . 8080"}})
+	x.Add(nft.Elements{Set: spans, Keys: []string{"fd00:1:: : 2001:db8::1-2001:db8::9"}})
 	x.Add(nft.Elements{Set: nft.Set{Family: nft.IPv6, Table: "other", Name: "net64", Type: "ifname . ipv6_addr"}, Keys: []string{"virbr0 . fd00:1::"}})
 	iif, saddr := nft.Term{Field: nft.IIfName}, func(bits int) nft.Term { return nft.Term{Field: nft.IP6Saddr, Bits: bits} }
 	for _, r := range []nft.Rule{
@@ -113,6 +126,8 @@ func six() *nft.Transaction {
 		{Chain: "f", Exprs: []nft.Expr{nft.Match{Field: nft.IP6Daddr, Value: "ff02::/16"}, nft.Return()}},
 		{Chain: "f", Exprs: []nft.Expr{nft.Match{Field: nft.UDPDport, Value: "547"}, nft.Accept()}},
 		{Chain: "n", Exprs: []nft.Expr{nft.In{Key: []nft.Term{saddr(64)}, Set: "nat64"}, nft.Masquerade{}}},
+		{Chain: "n", Exprs: []nft.Expr{nft.NAT{Kind: "snat", Key: []nft.Term{saddr(64)}, Map: "spans", Data: spans.Data}}},
+		{Chain: "p", Exprs: []nft.Expr{nft.NAT{Kind: "dnat", Key: []nft.Term{{Field: nft.IP6Daddr}, {Field: nft.TCPDport}}, Map: "ports", Data: ports.Data}}},
 	} {
 		r.Family, r.Table = nft.IPv6, "other"
 		x.Add(r)

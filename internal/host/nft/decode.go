@@ -15,7 +15,10 @@ type ruleDecoder struct {
 	family Family
 	loads  []load
 	ports  map[int]uint16 // immediate values by word, for masquerade
-	out    []Expr
+	mapped *NAT           // what was looked up in a map and not yet used
+	// mappedAt is the word that the value of mapped begins at.
+	mappedAt int
+	out      []Expr
 }
 
 type load struct {
@@ -34,12 +37,12 @@ func word(reg uint32) int {
 }
 
 func (d *ruleDecoder) opaque(name string) {
-	d.loads = nil
+	d.loads, d.mapped = nil, nil
 	d.out = append(d.out, Opaque{Name: name})
 }
 
 func (d *ruleDecoder) finish() []Expr {
-	if len(d.loads) > 0 {
+	if len(d.loads) > 0 || d.mapped != nil {
 		d.opaque("unused load")
 	}
 	return d.out
@@ -49,6 +52,9 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 	s := readAttrs(data)
 	if s.err != nil {
 		return s.err
+	}
+	if d.mapped != nil && name != "nat" {
+		d.opaque("lookup " + d.mapped.Map)
 	}
 	switch name {
 	case "meta":
@@ -71,6 +77,8 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 		d.reject(s)
 	case "masq":
 		d.masq(s)
+	case "nat":
+		d.nat(s)
 	case "match", "target": // of iptables; both keep their name in attribute 1
 		d.loads = nil
 		d.out = append(d.out, Opaque{Name: fmt.Sprintf("xt %s %s", name, s.string(1)), Info: string(s.bytes(unix.NFTA_MATCH_INFO))})
@@ -255,6 +263,7 @@ func (d *ruleDecoder) use(i fieldInfo) {
 
 func (d *ruleDecoder) lookup(s *attrSet) {
 	m := In{Set: s.string(unix.NFTA_LOOKUP_SET), Not: s.uint32(unix.NFTA_LOOKUP_FLAGS)&unix.NFT_LOOKUP_F_INV != 0}
+	mapped := s.has(unix.NFTA_LOOKUP_DREG)
 	next := word(s.uint32(unix.NFTA_LOOKUP_SREG))
 	for _, l := range d.loads {
 		bits, ok := l.bits()
@@ -265,7 +274,7 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 		m.Key = append(m.Key, Term{Field: l.info.field, Bits: bits})
 		next += padded(l.size) / 4
 	}
-	if len(m.Key) == 0 || s.has(unix.NFTA_LOOKUP_DREG) || checkNames(m.Set) != nil {
+	if len(m.Key) == 0 || mapped && m.Not || checkNames(m.Set) != nil {
 		d.opaque("lookup " + m.Set)
 		return
 	}
@@ -273,6 +282,10 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 		d.use(l.info)
 	}
 	d.loads = nil
+	if mapped {
+		d.mapped, d.mappedAt = &NAT{Key: m.Key, Map: m.Set}, word(s.uint32(unix.NFTA_LOOKUP_DREG))
+		return
+	}
 	d.out = append(d.out, m)
 }
 

@@ -14,5 +14,5 @@
 //
 // # What is not done
 //
-// Maps, intervals, flow tables, named counters, `owner` tables and notifications are outside the subset.
+// Verdict maps, intervals of keys, flow tables, named counters, `owner` tables and notifications are outside the subset.
 package nft

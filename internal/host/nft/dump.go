@@ -26,7 +26,7 @@ func (c *Conn) Layout(ctx context.Context, f Family, table string) (*Listing, er
 
 // Elements reads the members of one set.
 func (c *Conn) Elements(ctx context.Context, s Set) ([]string, error) {
-	t, err := parseType(s.Type)
+	t, err := s.elementType()
 	if err != nil {
 		return nil, fmt.Errorf("nft list %s: %w", s.words(), err)
 	}
@@ -136,7 +136,7 @@ func (c *Conn) readTable(f Family, table string, elements bool) (*Listing, error
 	}
 	l.Elements = map[string][]string{}
 	for _, s := range l.Sets {
-		t, err := parseType(s.Type)
+		t, err := s.elementType()
 		if err != nil || s.Flags != 0 {
 			continue // outside the subset, so not ours
 		}
@@ -172,7 +172,7 @@ func (c *Conn) rules(f Family, name []byte, table string) ([]Rule, error) {
 	return out, err
 }
 
-func (c *Conn) elements(s Set, t keyType) ([]string, error) {
+func (c *Conn) elements(s Set, t elementType) ([]string, error) {
 	attrs, err := attributes(func(ae *netlink.AttributeEncoder) error {
 		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, s.Table)
 		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.Name)

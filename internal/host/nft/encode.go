@@ -81,6 +81,9 @@ func (e *ruleEncoder) require(i fieldInfo) error {
 			return fmt.Errorf("leave out %s before %s: it is implied", m, i.field)
 		}
 	}
+	if (i.field == THSport || i.field == THDport) && e.l4 != "" {
+		return fmt.Errorf("%s after %s: name the port of that protocol", i.field, e.l4) // it would read back so
+	}
 	if i.l3 != "" && e.l3 != i.l3 {
 		switch {
 		case e.family == IPv4 && i.l3 == "ipv4", e.family == IPv6 && i.l3 == "ipv6":
@@ -134,14 +137,23 @@ func (m Match) encode(e *ruleEncoder) error {
 }
 
 func (m In) encode(e *ruleEncoder) error {
-	if err := checkNames(m.Set); err != nil {
+	if err := e.key(m.Key, m.Set); err != nil {
 		return err
 	}
-	if len(m.Key) == 0 || len(m.Key) > 5 {
-		return fmt.Errorf("a key of %d fields: 1 to 5", len(m.Key))
+	e.add(&expr.Lookup{SourceRegister: unix.NFT_REG32_00, SetName: m.Set, Invert: m.Not})
+	return nil
+}
+
+// key brings the fields that are looked up in a set into the registers.
+func (e *ruleEncoder) key(key []Term, set string) error {
+	if err := checkNames(set); err != nil {
+		return err
 	}
-	infos := make([]fieldInfo, len(m.Key))
-	for n, t := range m.Key {
+	if len(key) == 0 || len(key) > 5 {
+		return fmt.Errorf("a key of %d fields: 1 to 5", len(key))
+	}
+	infos := make([]fieldInfo, len(key))
+	for n, t := range key {
 		i, err := t.Field.info()
 		if err != nil {
 			return err
@@ -156,12 +168,11 @@ func (m In) encode(e *ruleEncoder) error {
 		if word+padded(i.kind.size())/4 > 16 {
 			return errors.New("the key does not fit the 64 bytes of the registers")
 		}
-		if err := e.load(i, m.Key[n].Bits, word, false); err != nil {
+		if err := e.load(i, key[n].Bits, word, false); err != nil {
 			return err
 		}
 		word += padded(i.kind.size()) / 4
 	}
-	e.add(&expr.Lookup{SourceRegister: unix.NFT_REG32_00, SetName: m.Set, Invert: m.Not})
 	return nil
 }
 

@@ -113,12 +113,23 @@ func (s *fakeState) chain(l *Listing, v verb, c Chain) unix.Errno {
 	return 0
 }
 
+// readsSet is the set or map that an expression looks a key up in.
+func readsSet(e Expr) string {
+	switch x := e.(type) {
+	case In:
+		return x.Set
+	case NAT:
+		return x.Map
+	}
+	return ""
+}
+
 func refersTo(r Rule, is func(Expr) bool) bool { return slices.ContainsFunc(r.Exprs, is) }
 
 func (s *fakeState) set(l *Listing, v verb, x Set) unix.Errno {
 	old, exists := l.Set(x.Name)
 	switch {
-	case v == verbCreate && exists, v == verbAdd && exists && old.Type != x.Type:
+	case v == verbCreate && exists, v == verbAdd && exists && old.typeText() != x.typeText():
 		return unix.EEXIST
 	case v == verbAdd && exists:
 		return 0
@@ -131,7 +142,7 @@ func (s *fakeState) set(l *Listing, v verb, x Set) unix.Errno {
 	}
 	if v == verbDelete {
 		for _, r := range l.Rules {
-			if refersTo(r, func(e Expr) bool { in, ok := e.(In); return ok && in.Set == x.Name }) {
+			if refersTo(r, func(e Expr) bool { return readsSet(e) == x.Name }) {
 				return unix.EBUSY
 			}
 		}
@@ -159,9 +170,14 @@ func (s *fakeState) rule(l *Listing, v verb, r Rule) unix.Errno {
 			if _, ok := l.Chain(e.Chain); e.Chain != "" && !ok {
 				return unix.ENOENT
 			}
-		case In:
-			if _, ok := l.Set(e.Set); !ok {
+		case In, NAT:
+			set, ok := l.Set(readsSet(e))
+			_, isNAT := e.(NAT)
+			switch {
+			case !ok:
 				return unix.ENOENT
+			case isNAT && set.Data == "":
+				return unix.EINVAL
 			}
 		}
 	}
@@ -179,27 +195,35 @@ func changeElements(l *Listing, v verb, e Elements) unix.Errno {
 	if !ok {
 		return unix.ENOENT
 	}
-	if set.Type != e.Set.Type {
+	if set.typeText() != e.Set.typeText() {
 		return unix.EINVAL
 	}
-	have := make(map[string]bool, len(l.Elements[set.Name]))
+	have := make(map[string]string, len(l.Elements[set.Name])) // by key, in a map without what it leads to
 	for _, k := range l.Elements[set.Name] {
-		have[k] = true
+		key, _ := splitElement(k)
+		have[key] = k
 	}
-	for _, k := range e.Keys {
-		switch {
-		case v == verbDelete && !have[k]:
-			return unix.ENOENT
-		case v == verbCreate && have[k]:
-			return unix.EEXIST
+	for _, element := range e.Keys {
+		element, err := set.Canonical(element)
+		if err != nil {
+			return unix.EINVAL
 		}
-		have[k] = v != verbDelete
+		k, _ := splitElement(element)
+		old, exists := have[k]
+		switch {
+		case v == verbDelete && !exists:
+			return unix.ENOENT
+		case v == verbCreate && exists, v == verbAdd && exists && old != element:
+			return unix.EEXIST
+		case v == verbDelete:
+			delete(have, k)
+		default:
+			have[k] = element
+		}
 	}
 	keys := make([]string, 0, len(have))
-	for k, in := range have {
-		if in {
-			keys = append(keys, k)
-		}
+	for _, element := range have {
+		keys = append(keys, element)
 	}
 	slices.Sort(keys)
 	l.Elements[set.Name] = keys

@@ -12,18 +12,21 @@ type Field string
 
 // The fields of the subset.
 const (
-	IIfName   Field = "iifname"
-	OIfName   Field = "oifname"
-	L4Proto   Field = "meta l4proto"
-	NFProto   Field = "meta nfproto"
-	IPSaddr   Field = "ip saddr"
-	IPDaddr   Field = "ip daddr"
-	IP6Saddr  Field = "ip6 saddr"
-	IP6Daddr  Field = "ip6 daddr"
-	TCPSport  Field = "tcp sport"
-	TCPDport  Field = "tcp dport"
-	UDPSport  Field = "udp sport"
-	UDPDport  Field = "udp dport"
+	IIfName  Field = "iifname"
+	OIfName  Field = "oifname"
+	L4Proto  Field = "meta l4proto"
+	NFProto  Field = "meta nfproto"
+	IPSaddr  Field = "ip saddr"
+	IPDaddr  Field = "ip daddr"
+	IP6Saddr Field = "ip6 saddr"
+	IP6Daddr Field = "ip6 daddr"
+	TCPSport Field = "tcp sport"
+	TCPDport Field = "tcp dport"
+	UDPSport Field = "udp sport"
+	UDPDport Field = "udp dport"
+	// THSport and THDport are the ports of whatever protocol the packet has; beside one that a rule has matched, use its own.
+	THSport   Field = "th sport"
+	THDport   Field = "th dport"
 	ctStateID Field = "ct state" // only inside the decoder
 )
 
@@ -54,6 +57,8 @@ func fields() []fieldInfo {
 		{field: TCPDport, kind: typePort, base: transport, offset: 2, l4: "tcp"},
 		{field: UDPSport, kind: typePort, base: transport, offset: 0, l4: "udp"},
 		{field: UDPDport, kind: typePort, base: transport, offset: 2, l4: "udp"},
+		{field: THSport, kind: typePort, base: transport, offset: 0},
+		{field: THDport, kind: typePort, base: transport, offset: 2},
 	}
 }
 

@@ -75,7 +75,7 @@ func (l *Listing) String() string {
 
 func (l *Listing) setBlock(s Set) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\tset %s {\n\t\ttype %s\n", s.Name, s.Type)
+	fmt.Fprintf(&b, "\t%s %s {\n\t\ttype %s\n", s.word(), s.Name, s.typeText())
 	if s.Comment != "" {
 		fmt.Fprintf(&b, "\t\tcomment %q\n", s.Comment)
 	}
@@ -83,8 +83,8 @@ func (l *Listing) setBlock(s Set) string {
 		quoted := make([]string, len(keys))
 		for i, k := range keys {
 			quoted[i] = k
-			if t, err := parseType(s.Type); err == nil {
-				quoted[i] = t.quote(k)
+			if t, err := s.elementType(); err == nil {
+				quoted[i] = t.quote(k, true)
 			}
 		}
 		fmt.Fprintf(&b, "\t\telements = { %s }\n", strings.Join(quoted, ", "))

@@ -136,8 +136,8 @@ func (p *loader) table() error {
 			p.l.Table.Comment = line[1].text
 		case len(line) >= 2 && line[0].text == "flags":
 			p.l.Table.Flags, err = parseFlags(plain(line[1:]))
-		case len(line) == 3 && line[0].text == "set" && line[2].text == "{":
-			err = p.set(line[1].text)
+		case len(line) == 3 && (line[0].text == "set" || line[0].text == "map") && line[2].text == "{":
+			err = p.set(line[0].text, line[1].text)
 		case len(line) == 3 && line[0].text == "chain" && line[2].text == "{":
 			err = p.chain(line[1].text)
 		default:
@@ -149,18 +149,21 @@ func (p *loader) table() error {
 	}
 }
 
-func (p *loader) set(name string) error {
+func (p *loader) set(word, name string) error {
 	s := Set{Family: p.l.Table.Family, Table: p.l.Table.Name, Name: name, Handle: p.handle()}
 	for {
 		line, ok := p.next()
 		switch {
 		case !ok:
-			return fmt.Errorf("set %s is not closed", name)
+			return fmt.Errorf("%s %s is not closed", word, name)
 		case plain(line) == "}":
 			p.l.Sets = append(p.l.Sets, s)
 			return s.validate()
 		case line[0].text == "type":
 			s.Type = plain(line[1:])
+			if word == "map" {
+				s.Type, s.Data = splitElement(s.Type)
+			}
 		case line[0].text == "comment" && len(line) == 2:
 			s.Comment = line[1].text
 		case line[0].text == "elements" && len(line) > 4:
@@ -168,9 +171,15 @@ func (p *loader) set(name string) error {
 			if err := (Elements{Set: s, Keys: keys}).validate(); err != nil {
 				return err
 			}
+			for i := range keys {
+				var err error
+				if keys[i], err = s.Canonical(keys[i]); err != nil {
+					return err
+				}
+			}
 			p.l.Elements[name] = keys
 		default:
-			return fmt.Errorf("in set %s, outside the subset: %q", name, plain(line))
+			return fmt.Errorf("in %s %s, outside the subset: %q", word, name, plain(line))
 		}
 	}
 }
@@ -210,6 +219,7 @@ func (p *loader) chain(name string) error {
 		default:
 			r := Rule{Family: c.Family, Table: c.Table, Chain: name, Handle: p.handle()}
 			if r.Exprs, r.Comment, err = parseExprs(line); err == nil {
+				p.l.giveData(r)
 				err = r.validate()
 			}
 			p.l.Rules = append(p.l.Rules, r)
@@ -253,4 +263,15 @@ func (c *Chain) parseHook(s string) error {
 	}
 	c.Priority = int32(sum)
 	return nil
+}
+
+// giveData fills in what the text of a rule does not show: the data types of the maps it reads.
+func (l *Listing) giveData(r Rule) {
+	for i, x := range r.Exprs {
+		if n, ok := x.(NAT); ok {
+			m, _ := l.Set(n.Map)
+			n.Data = m.Data
+			r.Exprs[i] = n
+		}
+	}
 }

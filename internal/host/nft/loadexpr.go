@@ -37,6 +37,8 @@ func parseExprs(line []token) (out []Expr, comment string, err error) {
 			x, rest, err = parseMasquerade(rest)
 		case "ct":
 			x, rest, err = parseState(rest)
+		case "snat", "dnat":
+			x, rest, err = parseNAT(line)
 		default:
 			x, rest, err = parseMatch(line)
 		}
@@ -123,20 +125,26 @@ func parseTerm(line []token) (Term, []token, error) {
 	return Term{}, nil, fmt.Errorf("outside the subset: %q", plain(line))
 }
 
-// parseMatch reads a comparison with a value, or a look-up in a set.
-func parseMatch(line []token) (Expr, []token, error) {
-	var key []Term
+// parseKey reads terms, joined by dots.
+func parseKey(line []token) (key []Term, rest []token, err error) {
 	for {
 		t, rest, err := parseTerm(line)
 		if err != nil {
 			return nil, nil, err
 		}
 		key = append(key, t)
-		line = rest
-		if len(line) == 0 || line[0].text != "." || line[0].quoted {
-			break
+		if len(rest) == 0 || rest[0].text != "." || rest[0].quoted {
+			return key, rest, nil
 		}
-		line = line[1:]
+		line = rest[1:]
+	}
+}
+
+// parseMatch reads a comparison with a value, or a look-up in a set.
+func parseMatch(line []token) (Expr, []token, error) {
+	key, line, err := parseKey(line)
+	if err != nil {
+		return nil, nil, err
 	}
 	not := false
 	if len(line) > 0 && !line[0].quoted && (line[0].text == "!=" || line[0].text == "==") {

@@ -15,12 +15,14 @@ const (
 	attrChainUserdata = 12 // NFTA_CHAIN_USERDATA
 	attrSetHandle     = 16 // NFTA_SET_HANDLE
 
-	udataComment    = 0 // of a table, chain or rule
-	udataSetOrder   = 0 // NFTNL_UDATA_SET_KEYBYTEORDER
-	udataSetComment = 7 // NFTNL_UDATA_SET_COMMENT
+	udataComment      = 0 // of a table, chain or rule
+	udataSetOrder     = 0 // NFTNL_UDATA_SET_KEYBYTEORDER
+	udataDataOrder    = 1 // NFTNL_UDATA_SET_DATABYTEORDER
+	udataDataInterval = 6 // NFTNL_UDATA_SET_DATA_INTERVAL
+	udataSetComment   = 7 // NFTNL_UDATA_SET_COMMENT
 )
 
-// elementsPerMessage bounds a message of elements: a nested attribute holds 64 KiB, an element takes 80 bytes at most.
+// elementsPerMessage bounds a message of elements: a nested attribute holds 64 KiB, an element takes 124 bytes at most.
 const elementsPerMessage = 512
 
 // message is one nf_tables message of a batch, before it has a sequence number.
@@ -160,15 +162,22 @@ func setAttrs(v verb, s Set, id uint32) func(*netlink.AttributeEncoder) error {
 		if v == verbDelete || v == verbFlush {
 			return nil
 		}
-		t, err := parseType(s.Type)
+		t, err := s.elementType()
 		if err != nil {
 			return err
 		}
-		ae.Uint32(unix.NFTA_SET_FLAGS, 0)
-		ae.Uint32(unix.NFTA_SET_KEY_TYPE, t.id())
-		ae.Uint32(unix.NFTA_SET_KEY_LEN, uint32(t.size()))
+		u := udata(udataSetOrder, binary.NativeEndian.AppendUint32(nil, t.key.byteOrder()))
+		flags := uint32(0)
+		if t.isMap {
+			flags |= unix.NFT_SET_MAP
+			ae.Uint32(unix.NFTA_SET_DATA_TYPE, t.data.fields.id())
+			ae.Uint32(unix.NFTA_SET_DATA_LEN, uint32(t.data.size()))
+			u = append(u, t.data.mapUserdata()...)
+		}
+		ae.Uint32(unix.NFTA_SET_FLAGS, flags)
+		ae.Uint32(unix.NFTA_SET_KEY_TYPE, t.key.id())
+		ae.Uint32(unix.NFTA_SET_KEY_LEN, uint32(t.key.size()))
 		ae.Uint32(unix.NFTA_SET_ID, id)
-		u := udata(udataSetOrder, binary.NativeEndian.AppendUint32(nil, t.byteOrder()))
 		ae.Bytes(unix.NFTA_SET_USERDATA, append(u, comment(udataSetComment, s.Comment)...))
 		return nil
 	}
@@ -208,7 +217,7 @@ func (e *encoder) elements(n int, o operation, x Elements) ([]message, error) {
 	case verbDelete:
 		m.kind, m.flags = unix.NFT_MSG_DELSETELEM, 0
 	}
-	t, err := parseType(x.Set.Type)
+	t, err := x.Set.elementType()
 	if err != nil {
 		return nil, err
 	}
@@ -224,21 +233,21 @@ func (e *encoder) elements(n int, o operation, x Elements) ([]message, error) {
 	return out, nil
 }
 
-func elementAttrs(s Set, t keyType, keys []string) ([]byte, error) {
+func elementAttrs(s Set, t elementType, keys []string) ([]byte, error) {
 	return attributes(func(ae *netlink.AttributeEncoder) error {
 		ae.String(unix.NFTA_SET_ELEM_LIST_TABLE, s.Table)
 		ae.String(unix.NFTA_SET_ELEM_LIST_SET, s.Name)
 		ae.Nested(unix.NFTA_SET_ELEM_LIST_ELEMENTS, func(list *netlink.AttributeEncoder) error {
 			for _, k := range keys {
-				b, err := t.encode(k)
+				key, value, err := t.encode(k)
 				if err != nil {
 					return err
 				}
 				list.Nested(unix.NFTA_LIST_ELEM, func(elem *netlink.AttributeEncoder) error {
-					elem.Nested(unix.NFTA_SET_ELEM_KEY, func(key *netlink.AttributeEncoder) error {
-						key.Bytes(unix.NFTA_DATA_VALUE, b)
-						return nil
-					})
+					elem.Nested(unix.NFTA_SET_ELEM_KEY, dataValue(key))
+					if t.isMap {
+						elem.Nested(unix.NFTA_SET_ELEM_DATA, dataValue(value))
+					}
 					return nil
 				})
 			}
@@ -246,4 +255,11 @@ func elementAttrs(s Set, t keyType, keys []string) ([]byte, error) {
 		})
 		return nil
 	})
+}
+
+func dataValue(b []byte) func(*netlink.AttributeEncoder) error {
+	return func(ae *netlink.AttributeEncoder) error {
+		ae.Bytes(unix.NFTA_DATA_VALUE, b)
+		return nil
+	}
 }

@@ -78,12 +78,13 @@ type Chain struct {
 	Handle   uint64
 }
 
-// Set is a named hash set. Type is nft's: "ifname", or a concatenation such as "ifname . ipv4_addr".
+// Set is a named hash set, or with Data a map. Type is nft's: "ifname", or a concatenation such as "ifname . ipv4_addr".
 type Set struct {
 	Family  Family
 	Table   string
 	Name    string
 	Type    string
+	Data    string // of a map, what its keys lead to: "ipv4_addr", "interval ipv4_addr . inet_service"; see NAT
 	Comment string
 	Flags   uint32 // read from the kernel: anything but 0 is a set outside the subset
 	Handle  uint64
@@ -99,7 +100,9 @@ type Rule struct {
 	Handle  uint64
 }
 
-// Elements are members of a set, each written as nft does but without quotes: "virbr0 . 192.168.122.0".
+// Elements are members of a set, each written as nft does but without quotes: "virbr0 . 192.168.122.0"; those of a map with
+// what they lead to: "192.168.122.0 : 192.0.2.1-192.0.2.9 . 1024-65535". A key that leads elsewhere already is refused
+// (EEXIST); a deletion looks at the key alone.
 type Elements struct {
 	Set  Set
 	Keys []string
@@ -107,7 +110,7 @@ type Elements struct {
 
 func (t Table) words() string { return fmt.Sprintf("table %s %s", t.Family, t.Name) }
 func (c Chain) words() string { return fmt.Sprintf("chain %s %s %s", c.Family, c.Table, c.Name) }
-func (s Set) words() string   { return fmt.Sprintf("set %s %s %s", s.Family, s.Table, s.Name) }
+func (s Set) words() string   { return fmt.Sprintf("%s %s %s %s", s.word(), s.Family, s.Table, s.Name) }
 func (r Rule) words() string  { return fmt.Sprintf("rule %s %s %s", r.Family, r.Table, r.Chain) }
 func (e Elements) words() string {
 	return fmt.Sprintf("element %s %s %s", e.Set.Family, e.Set.Table, e.Set.Name)
@@ -145,11 +148,26 @@ func (c Chain) hookText() string {
 	return fmt.Sprintf("type %s hook %s priority %s", c.Type, c.Hook, c.Family.priorityText(c.Priority))
 }
 
+// word is what nft calls it.
+func (s Set) word() string {
+	if s.Data != "" {
+		return "map"
+	}
+	return "set"
+}
+
+func (s Set) typeText() string {
+	if s.Data != "" {
+		return s.Type + " : " + s.Data
+	}
+	return s.Type
+}
+
 func (s Set) body() string {
 	if s.Comment != "" {
-		return fmt.Sprintf("{ type %s; comment %q; }", s.Type, s.Comment)
+		return fmt.Sprintf("{ type %s; comment %q; }", s.typeText(), s.Comment)
 	}
-	return fmt.Sprintf("{ type %s; }", s.Type)
+	return fmt.Sprintf("{ type %s; }", s.typeText())
 }
 
 func (r Rule) body() string { return r.Text() }
@@ -189,13 +207,13 @@ func (r Rule) reset() Rule {
 }
 
 func (e Elements) body() string {
-	t, err := parseType(e.Set.Type)
+	t, err := e.Set.elementType()
 	if err != nil {
 		return "{ }"
 	}
 	keys := make([]string, len(e.Keys))
 	for i, k := range e.Keys {
-		keys[i] = t.quote(k)
+		keys[i] = t.quote(k, false)
 	}
 	return "{ " + strings.Join(keys, ", ") + " }"
 }
@@ -268,7 +286,7 @@ func (s Set) validate() error {
 	if s.Flags != 0 {
 		return fmt.Errorf("set flags %#x are outside the subset", s.Flags)
 	}
-	_, err := parseType(s.Type)
+	_, err := s.elementType()
 	return err
 }
 
@@ -287,12 +305,12 @@ func (e Elements) validate() error {
 	if len(e.Keys) == 0 {
 		return errors.New("no elements named")
 	}
-	t, err := parseType(e.Set.Type)
+	t, err := e.Set.elementType()
 	if err != nil {
 		return err
 	}
 	for _, k := range e.Keys {
-		if _, err := t.encode(k); err != nil {
+		if _, _, err := t.encode(k); err != nil {
 			return err
 		}
 	}

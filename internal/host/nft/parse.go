@@ -72,6 +72,15 @@ func parseSet(b []byte) (Set, error) {
 	} else {
 		x.Type = fmt.Sprintf("type%d", id)
 	}
+	if x.Flags&unix.NFT_SET_MAP != 0 {
+		if t, err := typeFromKernel(s.uint32(unix.NFTA_SET_DATA_TYPE)); err == nil {
+			d := dataType{fields: t, interval: int64(s.uint32(unix.NFTA_SET_DATA_LEN)) == 2*int64(t.size())}
+			if _, err := parseData(d.String()); err == nil {
+				x.Data = d.String()
+				x.Flags &^= unix.NFT_SET_MAP
+			}
+		}
+	}
 	return x, s.err
 }
 
@@ -106,8 +115,8 @@ func parseRule(b []byte) (Rule, error) {
 	return r, nil
 }
 
-// parseElements reads the keys of one message of a set's elements.
-func parseElements(b []byte, t keyType) ([]string, error) {
+// parseElements reads the elements in one message of a set's.
+func parseElements(b []byte, t elementType) ([]string, error) {
 	_, s, err := body(b)
 	if err != nil {
 		return nil, err
@@ -121,9 +130,13 @@ func parseElements(b []byte, t keyType) ([]string, error) {
 		e := readAttrs(a.data)
 		k := readAttrs(e.bytes(unix.NFTA_SET_ELEM_KEY))
 		if e.err != nil || k.err != nil {
-			return nil, fmt.Errorf("element of type %s: %w", t, errMalformed)
+			return nil, fmt.Errorf("element of type %s: %w", t.key, errMalformed)
 		}
-		key, err := t.decode(k.bytes(unix.NFTA_DATA_VALUE))
+		v := readAttrs(e.bytes(unix.NFTA_SET_ELEM_DATA))
+		if v.err != nil {
+			return nil, fmt.Errorf("element of type %s: %w", t.key, errMalformed)
+		}
+		key, err := t.decode(k.bytes(unix.NFTA_DATA_VALUE), v.bytes(unix.NFTA_DATA_VALUE))
 		if err != nil {
 			return nil, err
 		}

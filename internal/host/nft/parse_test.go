@@ -21,8 +21,15 @@ func parseAll(b []byte) (rules []Rule) {
 		_, _ = parseChain(m.body)
 		_, _ = parseSet(m.body)
 		_, _ = parseGeneration(m.body)
-		for _, s := range []string{"ifname", "ifname . ipv4_addr", "inet_proto . inet_service . ipv6_addr . ether_addr"} {
-			t, err := parseType(s)
+		for _, s := range []Set{
+			{Type: "ifname"},
+			{Type: "ifname . ipv4_addr"},
+			{Type: "inet_proto . inet_service . ipv6_addr . ether_addr"},
+			{Type: "ipv4_addr", Data: "ipv4_addr . inet_service"},
+			{Type: "ipv4_addr", Data: "interval ipv4_addr . inet_service"},
+			{Type: "ipv6_addr", Data: "interval ipv6_addr"},
+		} {
+			t, err := s.elementType()
 			if err != nil {
 				panic(err)
 			}
@@ -52,6 +59,12 @@ func seedBatch(t testing.TB) []byte {
 		Reject{},
 	}})
 	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{Match{Field: L4Proto, Value: "tcp"}, Masquerade{1, 2}, Jump("d")}})
+	spans := Set{Family: IPv4, Table: "t", Name: "m", Type: "ipv4_addr", Data: "interval ipv4_addr . inet_service"}
+	x.Add(spans)
+	x.Add(Elements{Set: spans, Keys: []string{"192.0.2.0 : 198.51.100.1-198.51.100.9 . 1024-65535"}})
+	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{
+		Match{Field: L4Proto, Value: "tcp"}, NAT{Kind: "snat", Key: []Term{{Field: IPSaddr, Bits: 24}}, Map: "m", Data: spans.Data},
+	}})
 	b, err := encodeBatch(x, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +108,7 @@ func encodeRule(t *testing.T, r Rule) []byte {
 }
 
 func FuzzLoad(f *testing.F) {
+	f.Add("table ip t {\n\tmap m {\n\t\ttype ipv4_addr : interval ipv4_addr . inet_service\n\t\telements = { 192.0.2.0 : 198.51.100.1 . 80 }\n\t}\n\tchain c {\n\t\tmeta l4proto tcp snat ip to ip saddr map @m\n\t}\n}\n")
 	f.Add("table ip t {\n\tset s {\n\t\ttype ifname . ipv4_addr\n\t\telements = { \"a\" . 192.0.2.0,\n\"b\" . 192.0.2.1 }\n\t}\n\tchain c {\n\t\ttype nat hook postrouting priority srcnat + 3; policy accept;\n\t\tip saddr & 255.255.255.0 != @s masquerade to :1-2 comment \"x\"\n\t}\n}\n")
 	f.Fuzz(func(t *testing.T, s string) {
 		l, err := Load(s)
@@ -153,6 +167,8 @@ func TestInvalidObjectsAreRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	rule := func(e ...Expr) Rule { return Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: e} }
 	set := func(kind string) Set { return Set{Family: IPv4, Table: "t", Name: "s", Type: kind} }
+	dataMap := func(data string) Set { return Set{Family: IPv4, Table: "t", Name: "m", Type: "ipv4_addr", Data: data} }
+	from := []Term{{Field: IPSaddr}}
 	for _, c := range []struct {
 		o    Object
 		want string
@@ -197,6 +213,20 @@ func TestInvalidObjectsAreRefusedWithTheReason(t *testing.T) {
 		{rule(Masquerade{Max: 4}), "needs its first"},
 		{rule(Masquerade{Min: 4}), "needs `meta l4proto`"},
 		{rule(Opaque{Name: "log"}), "cannot be sent"},
+		{dataMap("inet_service"), `data type "inet_service" is outside`},
+		{dataMap("ipv4_addr . ipv4_addr"), "an address . inet_service"},
+		{dataMap("interval ipv6_addr . inet_service"), "with IPv4 only"},
+		{Elements{Set: dataMap("ipv4_addr"), Keys: []string{"192.0.2.1"}}, "KEY : VALUE"},
+		{Elements{Set: dataMap("ipv4_addr"), Keys: []string{"192.0.2.1 : ::1"}}, "no ipv4_addr"},
+		{Elements{Set: dataMap("interval ipv4_addr"), Keys: []string{"192.0.2.1 : 192.0.2.9-192.0.2.1"}}, "ends before it begins"},
+		{Elements{Set: dataMap("interval ipv4_addr . inet_service"), Keys: []string{"192.0.2.1 : 192.0.2.9 . 5-4"}}, "ends before it begins"},
+		{Elements{Set: dataMap("interval ipv4_addr . inet_service"), Keys: []string{"192.0.2.1 : 192.0.2.9"}}, "want 2 fields"},
+		{rule(NAT{Kind: "dnat", Key: from, Map: "m"}), "outside the subset"},
+		{rule(NAT{Kind: "both", Key: from, Map: "m", Data: "ipv4_addr"}), "use snat or dnat"},
+		{rule(NAT{Kind: "snat", Map: "m", Data: "ipv4_addr"}), "a key of 0 fields"},
+		{rule(NAT{Kind: "snat", Key: from, Map: "m", Data: "ipv6_addr"}), "not to be had in family ip"},
+		{rule(NAT{Kind: "snat", Key: from, Map: "m", Data: "ipv4_addr . inet_service"}), "a port needs `meta l4proto`"},
+		{rule(Match{Field: L4Proto, Value: "tcp"}, Match{Field: THDport, Value: "1"}), "name the port of that protocol"},
 	} {
 		x := &Transaction{}
 		x.Add(c.o)

@@ -10,13 +10,14 @@ func Layout() *nft.Transaction {
 		x.Add(s)
 	}
 	chain := nft.Chain{Family: nft.IPv4, Table: TableName}
-	for _, name := range []string{"masq", "last", "to"} {
+	for _, name := range []string{"masq", "last", "to", "nat"} {
 		chain.Name = name
 		x.Add(chain)
 	}
 	x.Add(base("forward", "filter", "forward", 0, "accept"))
 	x.Add(base("early", "filter", "forward", -7, "drop"))
 	x.Add(base("postrouting", "nat", "postrouting", 100, "accept"))
+	x.Add(base("prerouting", "nat", "prerouting", -100, "accept"))
 	for _, r := range rules() {
 		x.Add(r)
 	}
@@ -37,7 +38,17 @@ func sets() []nft.Set {
 	return []nft.Set{
 		set("bridges", "ifname"), set("same", "ifname . ifname"), set("net24", "ifname . ipv4_addr"), hosts,
 		set("flows", "ipv4_addr . ipv4_addr"),
+		dataMap("inward", "ipv4_addr . inet_proto . inet_service", "ipv4_addr . inet_service"),
+		dataMap("twins", "ipv4_addr", "ipv4_addr"),
+		dataMap("spans", "ipv4_addr", "interval ipv4_addr"),
+		dataMap("outward", "ipv4_addr", "interval ipv4_addr . inet_service"),
 	}
+}
+
+func dataMap(name, kind, data string) nft.Set {
+	m := set(name, kind)
+	m.Data = data
+	return m
 }
 
 func rules() []nft.Rule {
@@ -45,6 +56,11 @@ func rules() []nft.Rule {
 		return nft.Rule{Family: nft.IPv4, Table: TableName, Chain: chain, Exprs: exprs, Comment: comment}
 	}
 	from := []nft.Term{{Field: nft.IIfName}, {Field: nft.IPSaddr, Bits: 24}}
+	snat := func(name, data string) nft.NAT {
+		return nft.NAT{Kind: "snat", Key: []nft.Term{{Field: nft.IPSaddr, Bits: 24}}, Map: name, Data: data}
+	}
+	dnat := nft.NAT{Kind: "dnat", Map: "inward", Data: "ipv4_addr . inet_service"}
+	dnat.Key = []nft.Term{{Field: nft.IPDaddr}, {Field: nft.L4Proto}, {Field: nft.THDport}}
 	return []nft.Rule{
 		rule("masq", "", nft.Match{Field: nft.IPDaddr, Value: "224.0.0.0/24"}, nft.Return()),
 		rule("masq", "", nft.Match{Field: nft.IPDaddr, Value: "10.16.0.0/12"}, nft.Drop()),
@@ -62,6 +78,10 @@ func rules() []nft.Rule {
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}}, Not: true, Set: "bridges"}, nft.Reject{With: "icmp host-unreachable"}),
 		rule("postrouting", "", nft.In{Key: []nft.Term{{Field: nft.IPSaddr, Bits: 24}}, Set: "hosts"},
 			nft.In{Key: []nft.Term{{Field: nft.IPDaddr, Bits: 24}}, Not: true, Set: "hosts"}, nft.Jump("masq")),
+		rule("prerouting", "", dnat),
+		rule("nat", "", nft.Match{Field: nft.L4Proto, Value: "tcp"}, snat("outward", "interval ipv4_addr . inet_service")),
+		rule("nat", "", snat("spans", "interval ipv4_addr")),
+		rule("nat", "", snat("twins", "ipv4_addr")),
 	}
 }
 
@@ -89,6 +109,22 @@ const Want = `table ip suite {
 		type ipv4_addr . ipv4_addr
 	}
 
+	map inward {
+		type ipv4_addr . inet_proto . inet_service : ipv4_addr . inet_service
+	}
+
+	map twins {
+		type ipv4_addr : ipv4_addr
+	}
+
+	map spans {
+		type ipv4_addr : interval ipv4_addr
+	}
+
+	map outward {
+		type ipv4_addr : interval ipv4_addr . inet_service
+	}
+
 	chain masq {
 		ip daddr 224.0.0.0/24 return
 		ip daddr 10.16.0.0/12 drop
@@ -107,6 +143,12 @@ const Want = `table ip suite {
 		tcp dport 443 goto last
 	}
 
+	chain nat {
+		meta l4proto tcp snat ip to ip saddr & 255.255.255.0 map @outward
+		snat ip to ip saddr & 255.255.255.0 map @spans
+		snat to ip saddr & 255.255.255.0 map @twins
+	}
+
 	chain forward {
 		type filter hook forward priority filter; policy accept;
 		iifname . oifname @same accept
@@ -123,6 +165,11 @@ const Want = `table ip suite {
 	chain postrouting {
 		type nat hook postrouting priority srcnat; policy accept;
 		ip saddr & 255.255.255.0 == @hosts ip daddr & 255.255.255.0 != @hosts jump masq
+	}
+
+	chain prerouting {
+		type nat hook prerouting priority dstnat; policy accept;
+		dnat ip to ip daddr . meta l4proto . th dport map @inward
 	}
 }
 `

@@ -75,6 +75,7 @@ func RunBackend(t *testing.T, open func(*testing.T) nft.Backend) {
 		{"a transaction whose last object is refused changes nothing", atomic},
 		{"what does not exist, exists already or is in use is refused by name", refusals},
 		{"elements come and go, and those that stay are untouched", elements},
+		{"what a map leads to is read back as nft lists it, and a key leads to one thing only", mapElements},
 		{"ten thousand elements are one transaction", manyElements},
 		{"rules are inserted first and deleted by handle", ruleOrder},
 		{"a flushed chain keeps nothing but itself", flush},
@@ -173,6 +174,46 @@ func elements(s suite) {
 	if err != nil || l.String() != Want {
 		s.t.Errorf("layout, error %v:\n%s", err, l)
 	}
+}
+
+func mapElements(s suite) {
+	s.commit(Layout())
+	inward := dataMap("inward", "ipv4_addr . inet_proto . inet_service", "ipv4_addr . inet_service")
+	twins := dataMap("twins", "ipv4_addr", "ipv4_addr")
+	spans := dataMap("spans", "ipv4_addr", "interval ipv4_addr")
+	outward := dataMap("outward", "ipv4_addr", "interval ipv4_addr . inet_service")
+	s.add(nft.Elements{Set: inward, Keys: []string{"192.0.2.1 . tcp . 80 : 10.0.0.2 . 8080"}},
+		nft.Elements{Set: twins, Keys: []string{"10.0.0.0 : 192.0.2.1"}},
+		nft.Elements{Set: spans, Keys: []string{"10.0.0.0 : 192.0.2.1-192.0.2.9", "10.0.1.0 : 192.0.2.0-192.0.2.7", "10.0.2.0 : 192.0.2.1"}},
+		nft.Elements{Set: outward, Keys: []string{"10.0.0.0 : 192.0.2.1-192.0.2.9 . 1024-65535", "10.0.1.0 : 192.0.2.1 . 80"}})
+	s.add(nft.Elements{Set: spans, Keys: []string{"10.0.2.0 : 192.0.2.1/32"}}) // there already
+	want := map[string][]string{
+		"inward":  {"192.0.2.1 . tcp . 80 : 10.0.0.2 . 8080"},
+		"twins":   {"10.0.0.0 : 192.0.2.1"},
+		"spans":   {"10.0.0.0 : 192.0.2.1-192.0.2.9", "10.0.1.0 : 192.0.2.0/29", "10.0.2.0 : 192.0.2.1/32"},
+		"outward": {"10.0.0.0 : 192.0.2.1-192.0.2.9 . 1024-65535", "10.0.1.0 : 192.0.2.1 . 80"},
+	}
+	if d := cmp.Diff(want, s.dump().Elements); d != "" {
+		s.t.Errorf("elements (-want +got):\n%s", d)
+	}
+	x := &nft.Transaction{}
+	x.Add(nft.Elements{Set: twins, Keys: []string{"10.0.0.0 : 192.0.2.2"}})
+	s.refused(x, unix.EEXIST, "add element ip suite twins { 10.0.0.0 : 192.0.2.2 }")
+	x = &nft.Transaction{}
+	x.Delete(nft.Elements{Set: twins, Keys: []string{"10.0.0.0 : 192.0.2.7"}}) // the key counts
+	x.Add(nft.Elements{Set: twins, Keys: []string{"10.0.0.0 : 192.0.2.2"}})
+	s.commit(x)
+	if got, err := s.b.Elements(context.Background(), twins); err != nil || len(got) != 1 || got[0] != "10.0.0.0 : 192.0.2.2" {
+		s.t.Errorf("twins %v, error %v", got, err)
+	}
+	x = &nft.Transaction{}
+	x.Delete(twins)
+	s.refused(x, unix.EBUSY, "delete map ip suite twins")
+	rule := nft.Rule{Family: nft.IPv4, Table: TableName, Chain: "nat"}
+	rule.Exprs = []nft.Expr{nft.NAT{Kind: "snat", Key: []nft.Term{{Field: nft.IPSaddr}}, Map: "hosts", Data: "ipv4_addr"}}
+	x = &nft.Transaction{}
+	x.Add(rule)
+	s.refused(x, unix.EINVAL, "add rule ip suite nat snat to ip saddr map @hosts")
 }
 
 func manyElements(s suite) {
