@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"taproom/internal/engine/job"
@@ -34,8 +33,7 @@ type fabric struct {
 	zones  *firewalld.Backend
 	helper *helperService
 	ovs    *ovs.Switch
-	// idle orders "the last network went" against "a network comes", for the helper process.
-	idle sync.RWMutex
+	idle   idle
 }
 
 // openFabric connects to the firewall and prepares the network helper.

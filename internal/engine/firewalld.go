@@ -41,3 +41,15 @@ func (e *Engine) dropZones() {
 		e.log.Warn(fmt.Sprintf("end the connection to the system bus: %v", err))
 	}
 }
+
+// zoneProblems is what keeps bridges out of sight in firewalld, if anything does. otherSettings has it looked at again until
+// it is over.
+func (e *Engine) zoneProblems() []string {
+	if e.zones == nil {
+		return nil
+	}
+	if err := e.zones.Trouble(); err != nil {
+		return []string{fmt.Sprintf("firewalld does not say which zones the bridges of networks are in; until it does they are left as they are, and it may reject what guests send: %v", err)}
+	}
+	return nil
+}

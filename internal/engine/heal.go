@@ -180,8 +180,6 @@ func (e *Engine) healNetwork(uuid spec.UUID, o owned) {
 }
 
 func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network, t heal.Thing) error {
-	e.idle.RLock()
-	defer e.idle.RUnlock()
 	want, err := e.compileNetwork(live)
 	if err != nil {
 		return err

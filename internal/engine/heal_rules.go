@@ -204,6 +204,9 @@ func (e *Engine) pollSettings(context.Context) error {
 // otherSettings are the things whose settings are otherwise than they should be. What cannot be looked at is not.
 func (e *Engine) otherSettings() (out []heal.Thing) {
 	env := e.env()
+	if len(e.zoneProblems()) > 0 {
+		out = append(out, heal.Thing{Kind: heal.Rules})
+	}
 	for uuid, live := range e.activeNetworks() {
 		want, err := e.compileNetwork(live)
 		if err != nil {

@@ -70,18 +70,3 @@ func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, slots chan s
 	}
 	return nil
 }
-
-// helperIfIdle ends the network helper when nothing needs it.
-func (e *Engine) helperIfIdle(ctx context.Context) error {
-	e.idle.Lock()
-	defer e.idle.Unlock()
-	for _, n := range e.networks.all() {
-		if live := n.view().live; live != nil && e.serves(live) {
-			return nil
-		}
-	}
-	if err := e.helper.stopIfIdle(ctx); err != nil {
-		e.problem.add(e.log, err.Error())
-	}
-	return nil
-}

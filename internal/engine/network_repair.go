@@ -2,11 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"taproom/internal/engine/store"
+	"taproom/internal/host"
 	"taproom/internal/network/why"
 	"taproom/internal/spec"
 )
@@ -77,7 +80,9 @@ func (e *Engine) repairsOf(id spec.UUID) (repaired, bool, error) {
 
 // carryOut makes a repair be there once: what is left of an earlier one is taken back first.
 func (e *Engine) carryOut(ctx context.Context, r why.Repair) error {
-	e.takeBack(ctx, r)
+	if err := e.takeBack(ctx, r); err != nil {
+		return err
+	}
 	for _, c := range r.Do {
 		if _, err := e.k.Output(ctx, c[0], c[1:]...); err != nil {
 			return fmt.Errorf("run %q: %w", strings.Join(c, " "), err)
@@ -90,16 +95,42 @@ func (e *Engine) carryOut(ctx context.Context, r why.Repair) error {
 // puts a rule beside the next daemon's.
 const mostOften = 3
 
-// takeBack undoes a repair. What somebody has removed already is no error: the programs fail then.
-func (e *Engine) takeBack(ctx context.Context, r why.Repair) {
+// takeBack undoes a repair. What somebody has removed already is no error, nor are rules of a program that is gone: nobody can
+// look for those.
+func (e *Engine) takeBack(ctx context.Context, r why.Repair) error {
+	var errs []error
 	for _, c := range r.Undo {
-		for range mostOften {
-			if _, err := e.k.Output(ctx, c[0], c[1:]...); err != nil {
-				e.log.Debug("take back what was put among others' rules", "command", strings.Join(c, " "), "error", err)
-				break
-			}
+		err := e.removeAll(ctx, c)
+		if errors.Is(err, exec.ErrNotFound) {
+			e.log.Warn("what was put among others' rules is not taken back: the program is gone", "command", strings.Join(c, " "))
+			err = nil
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("take back what was put among others' rules, %q: %w", strings.Join(c, " "), err))
 		}
 	}
+	return errors.Join(errs...)
+}
+
+// removeAll runs what removes one rule until there is none.
+func (e *Engine) removeAll(ctx context.Context, undo []string) error {
+	look := why.Look(undo)
+	for range mostOften {
+		if look != nil {
+			var no *host.ExitError
+			_, err := e.k.Output(ctx, look[0], look[1:]...)
+			if errors.As(err, &no) && no.Exit.Code == 1 {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := e.k.Output(ctx, undo[0], undo[1:]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unrepair takes back what was done for a network that is gone.
@@ -108,13 +139,29 @@ func (e *Engine) unrepair(ctx context.Context, id spec.UUID) error {
 	if err != nil || !ok {
 		return err
 	}
+	var errs []error
 	for _, r := range head.Repairs {
-		e.takeBack(ctx, r)
+		errs = append(errs, e.takeBack(ctx, r))
 	}
-	if err := ctx.Err(); err != nil { // the programs were cut short: the next daemon takes it back
+	if err := errors.Join(errs...); err != nil { // it stays written down
 		return err
 	}
 	return e.repairs.Delete(id.String())
+}
+
+// unrepairLate is unrepair for a network that has gone, or has come again after it could not be done: what is left of it is
+// shown until it is gone as well. The next start or stop of the network, or daemon, tries again.
+func (e *Engine) unrepairLate(ctx context.Context, n *network) {
+	begin := fmt.Sprintf("network '%s': what was put among others' rules for it is still there", n.label)
+	e.troubles.solved(n.uuid, begin)
+	err := e.unrepair(ctx, n.uuid)
+	if err == nil {
+		return
+	}
+	what := begin + ": " + err.Error()
+	if e.troubles.add(n.uuid, what) {
+		e.log.Error(what)
+	}
 }
 
 // settleRepairs is for a daemon that begins: what an earlier one did for networks that are gone is taken back, and done
@@ -129,7 +176,7 @@ func (e *Engine) settleRepairs(ctx context.Context) error {
 		n, ok := e.networks.uuid(i.Head.UUID)
 		if !ok || n.view().live == nil {
 			if err := e.unrepair(ctx, i.Head.UUID); err != nil {
-				return err
+				e.problem.add(e.log, fmt.Sprintf("network '%s': what was put among others' rules for it is still there: %v", i.Head.Network, err))
 			}
 			continue
 		}

@@ -70,7 +70,9 @@ func (e *Engine) CreateNetwork(ctx context.Context, xml string, _ uint32) (serve
 // activate makes a network exist on the host. It is written down first: a daemon that dies on the way finishes it. The
 // caller holds the slot.
 func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) error {
-	err := e.activateBusy(ctx, n, doc)
+	came := e.comes(n, doc)
+	err := e.activateWith(ctx, n, doc)
+	came()
 	if err == nil {
 		return nil
 	}
@@ -80,10 +82,8 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	return err
 }
 
-// activateBusy is activate while the network helper is kept.
-func (e *Engine) activateBusy(ctx context.Context, n *network, doc *spec.Network) error {
-	e.idle.RLock()
-	defer e.idle.RUnlock()
+// activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
+func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
 	trace := job.NewTrace()
 	err := e.tellNetwork(ctx, doc, "start", "begin", nil)
 	if err == nil {
@@ -102,6 +102,7 @@ func (e *Engine) activateBusy(ctx context.Context, n *network, doc *spec.Network
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
 	e.beginAfresh(n)
+	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)
 	e.glance(ctx, n, doc)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
@@ -197,6 +198,7 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	e.tellStopped(context.WithoutCancel(j.Context()), v.live)
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
 	e.troubles.forget(n.uuid)
+	e.unrepairLate(context.WithoutCancel(j.Context()), n)
 	if err := e.madePorts.clear(n.uuid); err != nil {
 		e.log.Warn("forget the ports of a network that was stopped", "network", n.label, "error", err)
 	}
@@ -224,7 +226,7 @@ func (e *Engine) withdraw(ctx context.Context, n *network, doc *spec.Network) er
 func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error {
 	err := e.withdraw(ctx, n, live)
 	if err == nil {
-		return e.unrepair(ctx, n.uuid)
+		return nil
 	}
 	err = errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
 	e.replugAll(ctx, n)

@@ -7,9 +7,8 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"taproom/internal/api/virterr"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -32,15 +31,13 @@ func (e *Engine) Screenshot(ctx context.Context, uuid spec.UUID, screen uint32) 
 }
 
 func (e *Engine) dumpScreen(ctx context.Context, run *running) (picture []byte, err error) {
-	e.k.Step("memory file create")
-	fd, err := unix.MemfdCreate("screen", unix.MFD_CLOEXEC)
+	f, err := host.MemoryFile("screen", nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a file in memory: %w", err)
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), "screen")
 	defer f.Close()
 	// QEMU picks the descriptor of a set that is open in the way it wants: for writing only.
-	w, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_WRONLY, 0)
+	w, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -182,3 +182,52 @@ func TestAHookChangesTheDocumentOfARestoredGuest(t *testing.T) {
 	c.do("destroy", "ports")
 	c.do("net-destroy", "lab")
 }
+
+// A program that takes its time for one network keeps none of the others waiting, and the helper is there for that one.
+func TestAHookThatTakesLongHoldsUpItsOwnNetworkAlone(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	free := filepath.Join(c.daemon.Root, "free")
+	c.hook("network", c.log("hook")+`[ "$1 $2" != "lab started" ] || while [ ! -e `+free+" ]; do sleep 0.1; done\n")
+	c.do("net-define", c.write("lab.xml", hookedNetwork))
+	other := strings.NewReplacer("<name>lab", "<name>other", "00000002", "00000003", "virbr-lab", "virbr-other", ":10'", ":11'", ".131.", ".132.").Replace(hookedNetwork)
+	c.do("net-define", c.write("other.xml", other))
+	slow := make(chan struct{})
+	go func() {
+		defer close(slow)
+		if out, code := c.run(c.virsh("net-start", "lab")); code != 0 {
+			c.t.Errorf("net-start lab: exit %d: %s", code, out)
+		}
+	}()
+	c.comes("the hook hangs", func() bool {
+		text, err := os.ReadFile(filepath.Join(c.daemon.Root, "told"))
+		return err == nil && strings.Contains(string(text), "hook lab started begin")
+	})
+	c.do("net-start", "other")
+	c.do("net-destroy", "other") // the last one that is active: nothing else needs the helper
+	c.do("net-start", "other")
+	c.do("net-destroy", "other")
+	select {
+	case <-slow:
+		t.Error("the hook that hangs was not waited for")
+	default:
+	}
+	if err := os.WriteFile(free, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-slow
+	if out := c.do("net-dhcp-leases", "lab"); !strings.Contains(out, "Expiry Time") {
+		t.Errorf("net-dhcp-leases: %s", out)
+	}
+	c.do("net-destroy", "lab")
+	c.do("net-undefine", "lab")
+	c.do("net-undefine", "other")
+	for _, name := range []string{"told", "free"} {
+		if err := os.Remove(filepath.Join(c.daemon.Root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := c.daemon.Leftovers(); left != nil {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -6,18 +6,15 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"taproom/internal/host"
 )
 
 // transcript is what a process writes. It is memory that both share, so what the process wrote can be read at once.
 type transcript struct{ f *os.File }
 
 func newTranscript() (*transcript, error) {
-	fd, err := unix.MemfdCreate("said", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	return &transcript{os.NewFile(uintptr(fd), "said")}, nil
+	f, err := host.MemoryFile("said", nil)
+	return &transcript{f}, err
 }
 
 // String returns what was written so far.

@@ -9,13 +9,14 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -126,81 +127,21 @@ func (h *Hooks) Run(ctx context.Context, c Call) ([]byte, error) {
 
 // run calls one program.
 func (h *Hooks) run(ctx context.Context, path string, c Call) ([]byte, error) {
-	var files [3]*os.File
-	for i, name := range []string{"document", "answer", "words"} {
-		f, err := memory(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		files[i] = f
-	}
-	if _, err := files[0].Write(c.Document); err != nil {
-		return nil, err
-	}
-	if _, err := files[0].Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	p, err := h.Kernel.Start(host.ProcessSpec{
-		Path: path, Args: []string{path, c.Object, c.Operation, c.Phase, "-"}, Env: h.Env, NetNS: true,
-		Stdin: files[0], Stdout: files[1], Stderr: files[2],
-	})
-	if err != nil {
-		return nil, fmt.Errorf("hook: %w", err)
-	}
-	defer p.Close()
-	failed := &Error{Path: path, Call: c}
-	if failed.Exit, failed.Late, err = h.await(ctx, p); err != nil {
-		return nil, fmt.Errorf("hook %s: %w", path, err)
-	}
-	if failed.Exit != (host.Exit{}) || failed.Late != 0 {
-		said, _ := written(files[2], maxDocument)
-		said = bytes.TrimSpace(said)
-		failed.Said = string(bytes.ToValidUTF8(said[max(0, len(said)-maxWords):], []byte("?")))
-		return nil, failed
-	}
-	return written(files[1], maxDocument)
-}
-
-// await waits until a program has ended, and ends it when it takes too long.
-func (h *Hooks) await(ctx context.Context, p *host.Process) (host.Exit, time.Duration, error) {
-	within := h.Within
-	if within == 0 {
-		within = DefaultWithin
-	}
+	within := cmp.Or(h.Within, DefaultWithin)
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	exit, err := p.Wait(bounded)
-	if err == nil || bounded.Err() == nil {
-		return exit, 0, err
+	r, err := h.Kernel.Run(bounded, host.Program{
+		Path: path, Args: []string{path, c.Object, c.Operation, c.Phase, "-"}, Env: h.Env, Input: c.Document, Most: maxDocument,
+	})
+	failed := &Error{Path: path, Call: c, Exit: r.Exit}
+	switch late := bounded.Err() != nil && ctx.Err() == nil; {
+	case err != nil && late:
+		failed.Late = within
+	case err != nil:
+		return nil, fmt.Errorf("hook %s: %w", path, err)
+	case r.Exit == (host.Exit{}):
+		return r.Output, nil
 	}
-	if err := h.Kernel.KillSession(p); err != nil {
-		return exit, 0, err
-	}
-	exit, err = p.Wait(context.WithoutCancel(ctx))
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return exit, within, err
-}
-
-// memory is a file without a name: whoever a program leaves behind may keep it open, and nobody waits for that.
-func memory(name string) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("hook: %w", err)
-	}
-	return os.NewFile(uintptr(fd), name), nil
-}
-
-// written reads what a program wrote.
-func written(f *os.File, most int64) ([]byte, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("hook: it wrote more than %d bytes", most)
-	}
-	return b, err
+	failed.Said = strings.ToValidUTF8(r.Words[max(0, len(r.Words)-maxWords):], "?")
+	return nil, failed
 }

@@ -9,11 +9,7 @@ package xtables
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
 )
@@ -98,73 +94,23 @@ func (e *Error) Error() string {
 	return s
 }
 
-// run hands the program its input and takes its output as files in memory, so that neither waits for the other. When ctx
-// ends the program is killed.
+// maxOutput is far more than any host has rules, in bytes.
+const maxOutput = 256 << 20
+
+// run runs one of the programs to its end.
 func (c *Conn) run(ctx context.Context, name string, args []string, input string) (string, error) {
-	if err := ctx.Err(); err != nil { // it could be over before anybody asks
-		return "", err
-	}
 	path, err := c.kernel.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%w; install iptables, or choose another firewall_backend", err)
 	}
-	var files [3]*os.File
-	for i := range files {
-		fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
-		}
-		files[i] = os.NewFile(uintptr(fd), name)
-		defer files[i].Close()
-	}
-	if _, err := files[0].WriteString(input); err != nil {
-		return "", fmt.Errorf("%s: write its input: %w", name, err)
-	}
-	if _, err := files[0].Seek(0, io.SeekStart); err != nil {
-		return "", fmt.Errorf("%s: write its input: %w", name, err)
-	}
-	p, err := c.kernel.Start(host.ProcessSpec{
-		Path: path, Args: append([]string{name}, args...), Stdin: files[0], Stdout: files[1], Stderr: files[2], NetNS: true,
-	})
-	if err != nil {
-		return "", err
-	}
-	defer p.Close()
-	exit, err := p.Wait(ctx)
-	if ctx.Err() != nil && err != nil {
-		_ = c.kernel.Signal(&p.PIDFD, unix.SIGKILL) // one that has just ended is reaped all the same
-		_, _ = p.Wait(context.WithoutCancel(ctx))
-	}
+	r, err := c.kernel.Run(ctx, host.Program{Path: path, Args: append([]string{name}, args...), Input: []byte(input), Most: maxOutput})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	out, err := read(files[1])
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
+	if r.Exit != (host.Exit{}) {
+		return "", &Error{Program: name, Exit: r.Exit, Said: r.Words, Line: blamed(input, r.Words)}
 	}
-	if exit != (host.Exit{}) {
-		said, err := read(files[2])
-		if err != nil {
-			return "", fmt.Errorf("%s: %s: %w", name, exit, err)
-		}
-		said = strings.TrimSpace(said)
-		return "", &Error{Program: name, Exit: exit, Said: said, Line: blamed(input, said)}
-	}
-	return out, nil
-}
-
-// maxOutput is far more than any host has rules.
-const maxOutput = 256 << 20
-
-func read(f *os.File) (string, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxOutput+1))
-	if err == nil && len(b) > maxOutput {
-		return "", fmt.Errorf("its output: %w (%d bytes)", host.ErrTooLarge, maxOutput)
-	}
-	return string(b), err
+	return string(r.Output), nil
 }
 
 // blamed is the line of the script that the program names ("line 5 failed"), for people.

@@ -67,18 +67,3 @@ func controlSocket(path string, use func(int, *unix.SockaddrUnix) error) (*os.Fi
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
-
-// configFile returns a file in memory that holds a configuration, which may be larger than a message.
-func configFile(k *host.Kernel, data []byte) (*os.File, error) {
-	k.Step("memory file create")
-	fd, err := unix.MemfdCreate("network", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("make a file in memory: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "network")
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("write a file in memory: %w", err)
-	}
-	return f, nil
-}

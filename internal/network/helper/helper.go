@@ -156,7 +156,7 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
 	}
-	config, err := configFile(h.k, n.JSON())
+	config, err := host.MemoryFile("network", n.JSON())
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
 	}

@@ -2,13 +2,26 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Repair is a change of somebody else's rules that is known to help and that can be taken back.
 type Repair struct {
 	Do   [][]string `json:"do"`   // programs with arguments, in order
-	Undo [][]string `json:"undo"` // the same; each may fail when what it removes is gone
+	Undo [][]string `json:"undo"` // the same; Look says of each whether there is something to remove
+}
+
+// Look is a program that succeeds while what a command of Undo removes is there, and ends with status 1 when it is not; nil
+// where the command itself succeeds either way, as with ufw.
+func Look(undo []string) []string {
+	i := slices.Index(undo, "-D")
+	if i < 0 {
+		return nil
+	}
+	look := slices.Clone(undo)
+	look[i] = "-C"
+	return look
 }
 
 // String is the repair as it would be typed.

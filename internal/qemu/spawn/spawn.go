@@ -61,7 +61,7 @@ func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := memoryFile(doc)
+	spec, err := host.MemoryFile("launch spec", doc)
 	if err != nil {
 		return nil, fmt.Errorf("pass on what to start: %w", err)
 	}
@@ -72,17 +72,6 @@ func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
 		Env:    []string{"GOGC=off"}, // lives for a millisecond
 		Stdout: c.Log, Stderr: c.Log, Files: files, Dir: c.Dir, Cgroup: c.Cgroup, NetNS: true,
 	})
-}
-
-// memoryFile returns an anonymous file with content, positioned at its start. Unlike a pipe it takes any length.
-func memoryFile(content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("taproom-launch", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), "launch spec")
-	_, err = f.WriteAt(content, 0)
-	return f, err
 }
 
 // Report reads what taproom-launch reports, until its end closes with exec. A failure that it reported is a *Failed.

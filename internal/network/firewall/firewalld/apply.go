@@ -12,7 +12,7 @@ import (
 )
 
 // Apply changes the rules below in one transaction, and then the zones of the bridges that it is about. Without firewalld
-// these are only remembered. A bridge that cannot be taken out of its zone, since firewalld does not answer, stays there.
+// these are only remembered. A bridge that cannot be taken out of its zone stays there, and Trouble tells why.
 func (b *Backend) Apply(ctx context.Context, add, del []firewall.Element) error {
 	del = b.whole(add, del)
 	add = slices.DeleteFunc(slices.Clone(add), func(e firewall.Element) bool { return slices.Contains(del, e) })
@@ -41,10 +41,12 @@ func (b *Backend) settle(ctx context.Context, bind map[string]string, doubt map[
 	if len(bind) == 0 {
 		within = b.ask // nobody needs it as much
 	}
+	var below error
 	err := b.bus.talk(ctx, within, func(ctx context.Context, s *session) error {
-		more, unbind, err := b.decide(ctx, doubt)
-		if err != nil {
-			return err
+		var more map[string]string
+		var unbind []string
+		if more, unbind, below = b.decide(ctx, doubt); below != nil {
+			return below
 		}
 		maps.Copy(more, bind)
 		if slices.Contains(slices.Collect(maps.Values(more)), Zone) {
@@ -54,8 +56,15 @@ func (b *Backend) settle(ctx context.Context, bind map[string]string, doubt map[
 		}
 		return errors.Join(s.bind(ctx, more), s.unbind(ctx, unbind))
 	})
-	var silent *SilentError
-	if errors.Is(err, errAbsent) || len(bind) == 0 && errors.As(err, &silent) {
+	switch {
+	case below != nil:
+		return below
+	case errors.Is(err, errAbsent):
+		return nil
+	case err != nil && len(bind) == 0 && ctx.Err() == nil: // what is there without a reason does no harm
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.trouble = err
 		return nil
 	}
 	return err

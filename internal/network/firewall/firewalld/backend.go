@@ -44,6 +44,7 @@ type Backend struct {
 	wants   map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
 	missing map[firewall.Element]bool // what the last Observe left out
 	running bool                      // firewalld was there when it was asked last
+	trouble error                     // why it could not be asked then
 }
 
 var _ firewall.Backend = (*Backend)(nil)
@@ -52,7 +53,7 @@ var _ firewall.Backend = (*Backend)(nil)
 func New(below firewall.Backend, cfg Config) *Backend {
 	return &Backend{
 		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
-		bus: &bus{kernel: cfg.Kernel, socket: cmp.Or(cfg.Socket, sysbus.DefaultSocket), ask: cmp.Or(cfg.Within, askWithin)},
+		bus: newBus(cfg.Kernel, cmp.Or(cfg.Socket, sysbus.DefaultSocket), cmp.Or(cfg.Within, askWithin)),
 	}
 }
 
@@ -71,21 +72,32 @@ func (b *Backend) Running(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// look asks firewalld for the zones of links; nil says that it does not run or does not answer.
+// look asks firewalld for the zones of links; nil says that it does not run or could not be asked, which Trouble then tells.
 func (b *Backend) look(ctx context.Context) (map[string]string, error) {
 	var bound map[string]string
 	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) (err error) {
 		bound, err = s.bindings(ctx)
 		return err
 	})
-	var silent *SilentError
-	b.mu.Lock()
-	b.running = err == nil || errors.As(err, &silent)
-	b.mu.Unlock()
-	if errors.Is(err, errAbsent) || errors.As(err, &silent) {
-		return nil, nil
+	if ctx.Err() != nil && err != nil {
+		return nil, err
 	}
-	return bound, err
+	absent := errors.Is(err, errAbsent)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running, b.trouble = !absent, nil
+	if err != nil && !absent {
+		b.trouble = err
+	}
+	return bound, nil
+}
+
+// Trouble is why firewalld could not be asked which zones bridges are in when that was looked at last; nil when it answered, or
+// none runs. Until it can be asked, what is in force is taken to be what is below.
+func (b *Backend) Trouble() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.trouble
 }
 
 // Observe returns what is in force below, without the bridges that are not in their zone; and the zones beside Zone that

@@ -18,5 +18,6 @@
 // rules and flushes all that iptables shows, while tables of our own in nf_tables are left alone.
 //
 // When firewalld does not run, runs in another network namespace, or there is no bus, everything goes to the backend below.
-// A firewalld that does not answer makes an Apply fail in time, and an Observe say what is below.
+// A firewalld that does not answer, or answers something else than it was asked, makes an Apply fail in time that needs it;
+// Observe says what is below then, and Trouble why.
 package firewalld

@@ -45,17 +45,21 @@ func policy() map[string]any {
 // prepare makes sure that firewalld has the zone and the policy. It asks once for each firewalld.
 func (s *session) prepare(ctx context.Context) error {
 	b := s.bus
-	b.mu.Lock()
+	if err := b.take(ctx); err != nil {
+		return err
+	}
 	done := b.prepared && b.owner == s.owner
-	b.mu.Unlock()
+	b.give()
 	if done {
 		return nil
 	}
 	if err := s.install(ctx); err != nil {
 		return fmt.Errorf("set firewalld up for guests' networks: %w", err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
 	b.prepared = b.owner == s.owner
 	return nil
 }

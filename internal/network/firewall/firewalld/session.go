@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +44,7 @@ type bus struct {
 	socket string
 	ask    time.Duration // how long talk looks for firewalld at most
 
-	mu       sync.Mutex
+	turn     chan struct{} // holds a token while somebody looks for firewalld, or has to do with the fields below
 	conn     *sysbus.Conn
 	owner    string // of firewalld's name, when it was looked at last
 	ours     bool   // owner is in our network namespace
@@ -59,10 +58,28 @@ type session struct {
 	owner string
 }
 
+func newBus(k *host.Kernel, socket string, ask time.Duration) *bus {
+	return &bus{kernel: k, socket: socket, ask: ask, turn: make(chan struct{}, 1)}
+}
+
+// take takes the turn, unless ctx ends first.
+func (b *bus) take(ctx context.Context) error {
+	select {
+	case b.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (b *bus) give() { <-b.turn }
+
 // open finds firewalld. The error is errAbsent when there is none.
 func (b *bus) open(ctx context.Context) (*session, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if err := b.take(ctx); err != nil {
+		return nil, err
+	}
+	defer b.give()
 	if b.conn == nil || !b.conn.Connected() {
 		if err := b.hangUp(); err != nil {
 			return nil, err
@@ -121,8 +138,8 @@ func noBus(err error) bool {
 
 // close gives the connection back. The next open makes another one.
 func (b *bus) close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.turn <- struct{}{} // nobody has it for longer than a question takes
+	defer b.give()
 	return b.hangUp()
 }
 

@@ -18,7 +18,7 @@ type Seen struct {
 
 // View looks at firewalld and changes nothing. The error says that it could not be asked.
 func View(ctx context.Context, k *host.Kernel, socket string) (Seen, error) {
-	b := &bus{kernel: k, socket: socket}
+	b := newBus(k, socket, 0)
 	s, err := b.open(ctx)
 	defer func() { _ = b.close() }() // nothing was changed
 	switch {

@@ -98,13 +98,34 @@ func (d *Daemon) configure(backend string) {
 	for name, text := range map[string]string{
 		"etc/firewalld.conf":         "DefaultZone=public\nCleanupOnExit=yes\nCleanupModulesOnExit=no\nIPv6_rpfilter=no\nFlushAllOnReload=yes\nFirewallBackend=" + backend + "\n",
 		"etc/lockdown-whitelist.xml": `<?xml version="1.0" encoding="utf-8"?><whitelist/>`,
-		"bus.conf": `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>system</type><listen>unix:path=` + d.Socket + `</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`,
+		"bus.conf": d.busConfig(""),
 	} {
 		if err := os.WriteFile(d.path(name), []byte(text), 0o600); err != nil {
 			d.t.Fatal(err)
 		}
+	}
+}
+
+func (d *Daemon) busConfig(more string) string {
+	return `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path=` + d.Socket + `</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>` + more + `</policy></busconfig>`
+}
+
+// Deny has the bus refuse to pass anything on to firewalld, or pass it on again.
+func (d *Daemon) Deny(deny bool) {
+	d.t.Helper()
+	more := ""
+	if deny {
+		more = `<deny send_destination="` + Name + `"/>`
+	}
+	err := os.WriteFile(d.path("bus.conf"), []byte(d.busConfig(more)), 0o600)
+	if err == nil {
+		const bus = "org.freedesktop.DBus"
+		err = d.conn.Call(d.t.Context(), sysbus.Call{Name: bus, Path: "/org/freedesktop/DBus", Method: bus + ".ReloadConfig"})
+	}
+	if err != nil {
+		d.t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"taproom/internal/spec"
+)
+
+// idle orders "the last network went" against "a network comes", for the helper process.
+type idle struct {
+	mu     sync.Mutex // held while the helper ends
+	coming map[*network]bool
+}
+
+// comes keeps the network helper for a network that is being started, until the function it returns is called. It waits for
+// a helper that is just ending, and for nothing else. One that is not served needs none.
+func (e *Engine) comes(n *network, doc *spec.Network) (came func()) {
+	if !e.serves(doc) {
+		return func() {}
+	}
+	e.idle.mu.Lock()
+	defer e.idle.mu.Unlock()
+	if e.idle.coming == nil {
+		e.idle.coming = map[*network]bool{}
+	}
+	e.idle.coming[n] = true
+	return func() {
+		e.idle.mu.Lock()
+		defer e.idle.mu.Unlock()
+		delete(e.idle.coming, n)
+	}
+}
+
+// helperIfIdle ends the network helper when nothing needs it.
+func (e *Engine) helperIfIdle(ctx context.Context) error {
+	e.idle.mu.Lock()
+	defer e.idle.mu.Unlock()
+	if len(e.idle.coming) > 0 { // whoever starts one asks again when that fails
+		return nil
+	}
+	for _, n := range e.networks.all() {
+		if live := n.view().live; live != nil && e.serves(live) {
+			return nil
+		}
+	}
+	if err := e.helper.stopIfIdle(ctx); err != nil {
+		e.problem.add(e.log, err.Error())
+	}
+	return nil
+}
