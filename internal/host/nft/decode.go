@@ -63,6 +63,8 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 		d.payload(s)
 	case "ct":
 		d.ct(s)
+	case "fib":
+		d.fib(s)
 	case "bitwise":
 		d.bitwise(s)
 	case "cmp":
@@ -153,11 +155,16 @@ func (d *ruleDecoder) protocols() (l3, l4 string) {
 }
 
 func (d *ruleDecoder) ct(s *attrSet) {
-	if expr.CtKey(s.uint32(unix.NFTA_CT_KEY)) != expr.CtKeySTATE {
+	field := ctStateID
+	switch expr.CtKey(s.uint32(unix.NFTA_CT_KEY)) {
+	case expr.CtKeySTATE:
+	case expr.CtKeySTATUS:
+		field = ctStatusID
+	default:
 		d.opaque("ct")
 		return
 	}
-	d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_CT_DREG)), info: fieldInfo{field: ctStateID}, size: 4})
+	d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_CT_DREG)), info: fieldInfo{field: field}, size: 4})
 }
 
 func (d *ruleDecoder) bitwise(s *attrSet) {
@@ -192,14 +199,7 @@ func (d *ruleDecoder) cmp(s *attrSet) {
 	}
 	l := d.loads[0]
 	d.loads = nil
-	if l.info.field == ctStateID {
-		if len(l.mask) == 4 && op == expr.CmpOpNeq && binary.NativeEndian.Uint32(value) == 0 {
-			if state := CTState(binary.NativeEndian.Uint32(l.mask)); state.check() == nil {
-				d.out = append(d.out, state)
-				return
-			}
-		}
-		d.opaque("ct state")
+	if d.special(l, op, value) {
 		return
 	}
 	bits, ok := l.bits()

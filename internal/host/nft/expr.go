@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Expr is one condition or statement of a rule: Match, In, CTState, Counter, Verdict, Reject, Masquerade, NAT or Opaque.
+// Expr is one condition or statement of a rule: Match, In, CTState, DNATted, Local, Counter, Verdict, Reject,
+// Masquerade, NAT or Opaque.
 // They are comparable with ==, except In and NAT, whose key is a list.
 type Expr interface {
 	// String is the expression in nft's language.

@@ -36,7 +36,9 @@ func parseExprs(line []token) (out []Expr, comment string, err error) {
 		case "masquerade":
 			x, rest, err = parseMasquerade(rest)
 		case "ct":
-			x, rest, err = parseState(rest)
+			x, rest, err = parseCT(rest)
+		case "fib":
+			x, rest, err = parseLocal(rest)
 		case "snat", "dnat":
 			x, rest, err = parseNAT(line)
 		default:
@@ -84,7 +86,7 @@ func parseMasquerade(rest []token) (Expr, []token, error) {
 
 func parseState(rest []token) (Expr, []token, error) {
 	if len(rest) < 2 || rest[0].text != "state" {
-		return nil, nil, errors.New("only ct state is in the subset")
+		return nil, nil, errors.New("only ct state and ct status dnat are in the subset")
 	}
 	var state CTState
 	for _, name := range strings.Split(rest[1].text, ",") {

@@ -28,7 +28,7 @@ func port(t *rapid.T) uint16 { return uint16(rapid.IntRange(1, 65535).Draw(t, "p
 func condition(t *rapid.T) Expr {
 	not := rapid.Bool().Draw(t, "not")
 	addresses := []Field{IPSaddr, IPDaddr}
-	switch rapid.IntRange(0, 5).Draw(t, "condition") {
+	switch rapid.IntRange(0, 7).Draw(t, "condition") {
 	case 0:
 		return Match{Field: rapid.SampledFrom([]Field{IIfName, OIfName}).Draw(t, "field"), Not: not, Value: ifName(t)}
 	case 1:
@@ -47,6 +47,10 @@ func condition(t *rapid.T) Expr {
 			return Term{Field: f, Bits: rapid.IntRange(0, 32).Draw(t, "mask")}
 		}), 1, 4).Draw(t, "key")
 		return In{Key: key, Not: not, Set: "some_set"}
+	case 5:
+		return Local{}
+	case 6:
+		return DNATted{}
 	}
 	names := ctNames()
 	state := names[rapid.IntRange(0, len(names)-1).Draw(t, "state")].bit

@@ -78,7 +78,8 @@ func rules() []nft.Rule {
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}}, Not: true, Set: "bridges"}, nft.Reject{With: "icmp host-unreachable"}),
 		rule("postrouting", "", nft.In{Key: []nft.Term{{Field: nft.IPSaddr, Bits: 24}}, Set: "hosts"},
 			nft.In{Key: []nft.Term{{Field: nft.IPDaddr, Bits: 24}}, Not: true, Set: "hosts"}, nft.Jump("masq")),
-		rule("prerouting", "", dnat),
+		rule("prerouting", "", nft.Local{}, dnat),
+		rule("to", "", nft.DNATted{}, nft.Established, nft.Accept()),
 		rule("nat", "", nft.Match{Field: nft.L4Proto, Value: "tcp"}, snat("outward", "interval ipv4_addr . inet_service")),
 		rule("nat", "", snat("spans", "interval ipv4_addr")),
 		rule("nat", "", snat("twins", "ipv4_addr")),
@@ -141,6 +142,7 @@ const Want = `table ip suite {
 		ct state established,related iifname . ip saddr & 255.255.255.0 @net24 accept
 		iifname != "eth0" udp dport 67 accept
 		tcp dport 443 goto last
+		ct status dnat ct state established accept
 	}
 
 	chain nat {
@@ -169,7 +171,7 @@ const Want = `table ip suite {
 
 	chain prerouting {
 		type nat hook prerouting priority dstnat; policy accept;
-		dnat ip to ip daddr . meta l4proto . th dport map @inward
+		fib daddr type local dnat ip to ip daddr . meta l4proto . th dport map @inward
 	}
 }
 `
