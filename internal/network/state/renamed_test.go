@@ -45,7 +45,13 @@ func TestALinkOfAGuestGetsItsNameBack(t *testing.T) {
 		return l.Index
 	}
 	tap, macvtap, other := index("vnet20"), index("macvtap30"), index("macvtap31")
-	ns.Shell("ip link set dev vnet20 name web; ip link set dev macvtap30 name a; ip link set dev macvtap31 name b; ip link set dev b address 52:54:00:00:00:99")
+	rename := func(name, to string) { // before Linux 6.2 ip has to take a link down for that
+		ns.Shell("ip link set dev " + name + " name " + to + " 2>/dev/null || { ip link set dev " + name + " down; ip link set dev " + name + " name " + to + " up; }")
+	}
+	rename("vnet20", "web")
+	rename("macvtap30", "a")
+	rename("macvtap31", "b")
+	ns.Run("ip", "link", "set", "dev", "b", "address", "52:54:00:00:00:99")
 	plan, err := set(e, scope, want)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +68,7 @@ func TestALinkOfAGuestGetsItsNameBack(t *testing.T) {
 		t.Errorf("a second time: %v\n%s", err, p)
 	}
 
-	ns.Run("ip", "link", "set", "dev", "vnet20", "name", "web")
+	rename("vnet20", "web")
 	one := State{Ports: map[string]Port{"vnet20": want.Ports["vnet20"]}}
 	if p, err := set(e, Scope{Ports: []string{"vnet20"}}, one); err != nil || p.Names("vnet20") {
 		t.Errorf("it was not looked at: %v\n%s", err, p)
