@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fdbHeader is struct ndmsg for a port of a bridge.
+// fdbHeader is struct ndmsg for a port of a bridge, or for a link by itself.
 type fdbHeader struct {
 	index int
-	state uint16 // 0 asks for all of the port's
+	state uint16 // 0 asks for all
+	flags byte   // NTF_SELF or NTF_MASTER
 }
 
 // Len implements nl.NetlinkRequestData.
@@ -26,10 +27,17 @@ func (h *fdbHeader) Serialize() []byte {
 	b[0] = unix.AF_BRIDGE
 	binary.NativeEndian.PutUint32(b[4:], uint32(h.index))
 	binary.NativeEndian.PutUint16(b[8:], h.state)
-	if h.state != 0 {
-		b[10] = unix.NTF_MASTER
-	}
+	b[10] = h.flags
 	return b
+}
+
+// parseFDBHeader reads one, and returns the attributes behind it.
+func parseFDBHeader(m []byte) (h fdbHeader, rest []byte, err error) {
+	if len(m) < unix.SizeofNdMsg {
+		return h, nil, errors.New("the kernel sent a message that is too short")
+	}
+	h.index, h.state, h.flags = int(int32(binary.NativeEndian.Uint32(m[4:]))), binary.NativeEndian.Uint16(m[8:]), m[10]
+	return h, m[unix.SizeofNdMsg:], nil
 }
 
 // StaticFDB lists the addresses that somebody said are behind a port of the bridge master, in lower case, sorted, each once.
@@ -56,13 +64,11 @@ func (k *Kernel) StaticFDB(port, master int) ([]string, error) {
 
 // parseFDB reads an entry; static is false for one that is learned, the port's own or another port's.
 func parseFDB(m []byte, port int) (mac string, static bool, err error) {
-	if len(m) < unix.SizeofNdMsg {
-		return "", false, errors.New("the kernel sent a message that is too short")
+	h, rest, err := parseFDBHeader(m)
+	if err != nil || h.index != port || h.state != unix.NUD_NOARP {
+		return "", false, err
 	}
-	if int(int32(binary.NativeEndian.Uint32(m[4:]))) != port || binary.NativeEndian.Uint16(m[8:]) != unix.NUD_NOARP {
-		return "", false, nil
-	}
-	err = attrs(m[unix.SizeofNdMsg:], func(kind uint16, value []byte) error {
+	err = attrs(rest, func(kind uint16, value []byte) error {
 		if kind == unix.NDA_LLADDR {
 			mac = net.HardwareAddr(value).String()
 		}
@@ -91,7 +97,7 @@ func (k *Kernel) fdb(step string, kind uint16, flags, port int, mac string) erro
 		return fmt.Errorf("%s: link %d: %w", step, port, err)
 	}
 	k.Step(step)
-	return changeError(step, port, k.do(int(kind), flags, &fdbHeader{index: port, state: unix.NUD_NOARP | unix.NUD_REACHABLE}, nl.NewRtAttr(unix.NDA_LLADDR, hw)))
+	return changeError(step, port, k.do(int(kind), flags, &fdbHeader{index: port, state: unix.NUD_NOARP | unix.NUD_REACHABLE, flags: unix.NTF_MASTER}, nl.NewRtAttr(unix.NDA_LLADDR, hw)))
 }
 
 // SetManaged has a port of a bridge not learn addresses, nor get frames for unknown ones, or has it do both again. A port that

@@ -26,6 +26,7 @@ type Link struct {
 	Up       bool
 	// AllMulticast says that it takes every multicast frame, since somebody asked it to.
 	AllMulticast bool
+	Promiscuous  bool        // it takes every frame, since somebody asked it to
 	Mode         MacvlanMode // when Kind is "macvlan" or "macvtap"
 	Bridge       Bridge      // when Kind is "bridge"
 	Isolated     bool        // a port of a bridge that does not reach the other isolated ones
@@ -106,7 +107,7 @@ func parseLink(m []byte) (Link, error) {
 		return Link{}, errors.New("the kernel sent a link message that is too short")
 	}
 	h := nl.DeserializeIfInfomsg(m)
-	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0, AllMulticast: h.Flags&unix.IFF_ALLMULTI != 0}
+	l := Link{Index: int(h.Index), Up: h.Flags&unix.IFF_UP != 0, AllMulticast: h.Flags&unix.IFF_ALLMULTI != 0, Promiscuous: h.Flags&unix.IFF_PROMISC != 0}
 	err := attrs(m[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) error {
 		switch kind {
 		case unix.IFLA_IFNAME:

@@ -256,7 +256,8 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 
 // other compares what a macvlan says by itself.
 func other(l host.Link, want state.Macvlan) bool {
-	return differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) || l.Mode != want.Mode || want.AllMulticast && !l.AllMulticast
+	return differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) || l.Mode != want.Mode || want.AllMulticast && !l.AllMulticast ||
+		want.Told && (l.AllMulticast != want.AllMulticast || l.Promiscuous != want.Promiscuous)
 }
 
 // differs compares what every link has. What is up and need not be is none of ours.

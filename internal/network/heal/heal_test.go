@@ -84,8 +84,11 @@ func machine() (should, map[string]host.Link) {
 			"guest vnet1": {MAC: "fe:00:00:00:00:02", Master: "br0", MTU: 1400, Up: true},
 			"guest vnet2": {Master: "br0"},
 		},
-		macvtaps: map[string]state.Macvlan{"guest macvtap0": {Lower: "eth0", Mode: host.MacvlanBridge, MAC: "52:54:00:00:00:04", AllMulticast: true, Up: true}},
-		bridges:  map[string]state.Bridge{"net virbr0": {MAC: "52:54:00:00:00:10", STP: true, Up: true}},
+		macvtaps: map[string]state.Macvlan{
+			"guest macvtap0": {Lower: "eth0", Mode: host.MacvlanBridge, MAC: "52:54:00:00:00:04", AllMulticast: true, Up: true},
+			"guest macvtap1": {Lower: "eth1", Mode: host.MacvlanBridge, MAC: "52:54:00:00:00:06", Told: true, AllMulticast: true, Up: true},
+		},
+		bridges: map[string]state.Bridge{"net virbr0": {MAC: "52:54:00:00:00:10", STP: true, Up: true}},
 	}
 	links := map[string]host.Link{
 		"virbr0":   {Index: 10, Name: "virbr0", Kind: "bridge", MAC: "52:54:00:00:00:10", MTU: 1500, Group: group, Alias: "taproom:net", Up: true, Bridge: host.Bridge{STP: true}},
@@ -95,6 +98,8 @@ func machine() (should, map[string]host.Link) {
 		"vnet2":    {Index: 22, Name: "vnet2", Kind: "tun", MTU: 1500, Group: group, Alias: "taproom:guest", Master: 11},
 		"eth0":     {Index: 2, Name: "eth0", MTU: 1500, Up: true},
 		"macvlan0": {Index: 24, Name: "macvlan0", Kind: "macvlan", MAC: "02:00:00:00:00:05", MTU: 1500, Group: group, Alias: "taproom:host-eth0", Lower: 2, Up: true, Mode: host.MacvlanBridge},
+		"eth1":     {Index: 3, Name: "eth1", MTU: 1500, Up: true},
+		"macvtap1": {Index: 25, Name: "macvtap1", Kind: "macvtap", MAC: "52:54:00:00:00:06", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 3, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
 		"macvtap0": {Index: 23, Name: "macvtap0", Kind: "macvtap", MAC: "52:54:00:00:00:04", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 2, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
 	}
 	return want, links
@@ -147,6 +152,9 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 		{"called otherwise", change("vnet0", func(l *host.Link) { l.Name = "web" }), "port web of guest"},
 		{"of a guest that does not run", change("vnet0", func(l *host.Link) { l.Alias = "taproom:other" }), ""},
 		{"a macvtap is set down", change("macvtap0", func(l *host.Link) { l.Up = false }), direct},
+		{"a macvtap takes every frame, and nobody was told that it should not", change("macvtap0", func(l *host.Link) { l.Promiscuous = true }), ""},
+		{"a macvtap takes every frame, which its guest did not ask for", change("macvtap1", func(l *host.Link) { l.Promiscuous = true }), "macvtap macvtap1 of guest"},
+		{"a macvtap takes no more all groups' frames, which its guest asked for", change("macvtap1", func(l *host.Link) { l.AllMulticast = false }), "macvtap macvtap1 of guest"},
 		{"a macvtap gets another address", change("macvtap0", func(l *host.Link) { l.MAC = "52:54:00:00:00:99" }), direct},
 		{"a macvtap gets another mode", change("macvtap0", func(l *host.Link) { l.Mode = host.MacvlanPrivate }), direct},
 		{"a macvtap is deaf to multicast", change("macvtap0", func(l *host.Link) { l.AllMulticast = false }), direct},

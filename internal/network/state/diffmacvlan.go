@@ -49,7 +49,7 @@ func (d *differ) lowers() Plan {
 
 // macvlans makes and changes them. What is made goes through its stages together, as taps do.
 func (d *differ) macvlans() Plan {
-	var changed, made, opened, quiet, set, labelled Plan
+	var changed, made, opened, quiet, set, labelled, heard Plan
 	for _, name := range sortedKeys(d.want.Macvlans) {
 		want := d.want.Macvlans[name]
 		have, ok := d.old.Macvlans[name]
@@ -78,8 +78,9 @@ func (d *differ) macvlans() Plan {
 			set = append(set, SetLink{Link: link, Settings: settings})
 		}
 		labelled = append(labelled, SetAlias{Link: link, Alias: Alias(want.Owner)})
+		heard = append(heard, receive(link, Macvlan{AllMulticast: want.AllMulticast}, want)...)
 	}
-	return slices.Concat(changed, made, opened, quiet, set, labelled)
+	return slices.Concat(changed, made, opened, quiet, set, labelled, heard)
 }
 
 // newMacvlan is one that is made, down, and what is set then.
@@ -103,7 +104,8 @@ func (d *differ) changeMacvlan(name string, have, want Macvlan) Plan {
 		p = append(p, changeAddresses(link, have.Addresses, want.Addresses)...)
 	}
 	p = append(p, changeSettings(target{}, link, have.asPort(), want.asPort())...)
-	if want.AllMulticast && !have.AllMulticast {
+	p = append(p, receive(link, have, want)...)
+	if want.AllMulticast && !have.AllMulticast && !want.Told {
 		p = append(p, SetLink{Link: link, Settings: host.LinkSettings{AllMulticast: true}})
 	}
 	return whileHeld(p, link, want.Held)

@@ -23,8 +23,14 @@ type Macvlan struct {
 	// AllMulticast lets every multicast frame through. Without it a macvtap gets those alone that the host listens for, so
 	// its guest gets no neighbour solicitations of IPv6. Desired or not, it is never taken away.
 	AllMulticast bool
-	Up           bool
-	Queues       int // 0 is 1; counts only when it is made
+	// Told says that its guest says what it is to take: AllMulticast, Promiscuous and Hears are then exactly so. Only desired.
+	Told        bool
+	Promiscuous bool // it takes every frame
+	// Hears are the addresses beside its own that it takes frames for, in lower case, sorted, with spaces between. They are
+	// looked at where Scope.Told names it.
+	Hears  string
+	Up     bool
+	Queues int // 0 is 1; counts only when it is made
 	// Leaving says that somebody was about to remove it and did not. Only observed.
 	Leaving bool
 	// Held says that a guest has its descriptors: it is changed and never made. Only desired.

@@ -47,7 +47,7 @@ func onLower(n int) State {
 // settleMacvlans sets and then makes sure that nothing is left to do.
 func settleMacvlans(e *Env, want State) error {
 	scope := allMacv
-	scope.Lowers = want.Scope().Lowers
+	scope.Lowers, scope.Told = want.Scope().Lowers, want.Scope().Told
 	if _, err := set(e, scope, want); err != nil {
 		return err
 	}
@@ -95,6 +95,10 @@ func TestAnyWalkBetweenMacvtapsConverges(t *testing.T) {
 				m.Mode = rapid.SampledFrom([]host.MacvlanMode{host.MacvlanBridge, host.MacvlanVEPA, host.MacvlanPrivate}).Draw(t, "mode")
 				m.Lower = rapid.SampledFrom([]string{"low0", "low1"}).Draw(t, "lower")
 				m.NoIPv6 = m.NoIPv6 || rapid.Bool().Draw(t, "no IPv6")
+				if m.Tap && rapid.Bool().Draw(t, "told") {
+					m.Told, m.AllMulticast, m.Promiscuous = true, rapid.Bool().Draw(t, "every group"), rapid.Bool().Draw(t, "every frame")
+					m.Hears = rapid.SampledFrom([]string{"", groupA, groupB, groupA + " " + groupB, "33:33:00:00:00:01 " + groupB}).Draw(t, "groups")
+				}
 				if !m.Tap {
 					m.Addresses = prefixes(rapid.SampledFrom([]string{"192.0.2.1/24", "192.0.2.2/24", "198.51.100.1/24"}).Draw(t, "address"))
 				}

@@ -19,6 +19,7 @@ type Scope struct {
 	Ports    []string
 	Macvlans []string
 	Lowers   []string // looked at only where they are named
+	Told     []string // macvlans of which also Hears is looked at
 	Sysctls  []string
 	Elements []Element
 	// AllElements looks at every element of the firewall.
@@ -64,6 +65,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	}
 	for _, step := range []func() error{
 		func() error { return look(e, s) },
+		func() error { return o.told(e, s) },
 		func() error { return o.lowers(e, s) },
 		func() error { return o.sysctls(e, s) },
 		func() error { return o.firewall(ctx, e, s) },
@@ -261,7 +263,7 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 	}
 	if k == macvlan {
 		o.Macvlans[l.Name] = Macvlan{
-			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Up: l.Up, Leaving: l.Group == leaving(e.Group),
+			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Promiscuous: l.Promiscuous, Up: l.Up, Leaving: l.Group == leaving(e.Group),
 		}
 		return nil
 	}

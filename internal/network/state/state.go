@@ -115,6 +115,16 @@ func merge[K comparable, V any](a, b map[K]V) map[K]V {
 	return a
 }
 
+// told are the macvtaps whose guests say what they are to take.
+func (s State) told() (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Macvlans)) {
+		if s.Macvlans[name].Told {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Scope returns what has to be observed to compare with the states given: what any of them names.
 func (s State) Scope(others ...State) Scope {
 	for _, o := range others {
@@ -129,6 +139,7 @@ func (s State) Scope(others ...State) Scope {
 		Ports:    slices.Sorted(maps.Keys(s.Ports)),
 		Macvlans: slices.Sorted(maps.Keys(s.Macvlans)),
 		Lowers:   slices.Sorted(maps.Keys(s.Lowers)),
+		Told:     s.told(),
 		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
 		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
 		Networks: slices.Sorted(maps.Keys(s.Services)),
