@@ -184,9 +184,11 @@ func macvtapState(r record) state.State {
 		if p.Direct == nil {
 			continue
 		}
-		s.Macvlans[p.Name] = state.Macvlan{
+		m := state.Macvlan{
 			Owner: r.UUID.String(), Lower: p.Direct.Lower, Tap: true, Mode: p.Direct.mode(), MAC: p.MAC, MTU: p.MTU, NoIPv6: true, AllMulticast: true, Up: true, Queues: p.Queues,
 		}
+		p.told(&m)
+		s.Macvlans[p.Name] = m
 		s.Lowers[p.Direct.Lower] = state.Lower{Up: true} // libvirt brings it up too, and leaves it so
 	}
 	return s
@@ -198,7 +200,7 @@ func (e *Engine) giveBackAddresses(ctx context.Context, r record) error {
 	lowers := map[string]state.Lower{}
 	for _, p := range r.Ports {
 		if p.Direct != nil && p.Direct.LowerMAC != "" {
-			lowers[p.Direct.Lower] = state.Lower{MAC: p.Direct.LowerMAC, Lent: p.MAC}
+			lowers[p.Direct.Lower] = state.Lower{MAC: p.Direct.LowerMAC, Lent: p.address()}
 		}
 	}
 	if len(lowers) == 0 {

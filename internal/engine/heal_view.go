@@ -22,7 +22,7 @@ func (v healView) Port(owner, name string) (state.Port, bool) {
 		return state.Port{}, false
 	}
 	p := now.rec.Ports[i]
-	want, ok := v.e.portsNow(record{UUID: now.rec.UUID, Ports: []port{p}})[name]
+	want, ok := v.e.portsNow(record{UUID: now.rec.UUID, ID: now.rec.ID, Ports: []port{p}})[name]
 	if link := now.nic(p).Link; link != nil && link.State == "down" {
 		want.Up = false
 	}

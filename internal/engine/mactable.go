@@ -17,6 +17,6 @@ func (e *Engine) managed(network string) bool {
 func (p *port) manage(s *state.Port, managed bool) {
 	s.Managed, s.Table = managed && p.Switch == nil, ""
 	if s.Managed {
-		s.Table = p.Guest
+		s.Table = p.Guest // before it says anything else
 	}
 }

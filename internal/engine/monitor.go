@@ -11,6 +11,7 @@ import (
 
 // watch reads what a guest's QEMU tells until it is gone. There is one for every running guest; the engine waits for it.
 func (e *Engine) watch(ctx context.Context, d *domain, run *running) {
+	e.followFilters(ctx, d, run, run.trusted()...) // what changed while nobody listened, QEMU tells whoever asks
 	for {
 		select {
 		case ev, ok := <-run.mon.Events():
@@ -75,6 +76,7 @@ var guestEvents = map[string]func(*Engine, context.Context, *domain, *running, q
 	"DEVICE_DELETED":            (*Engine).onDeleted,
 	"DEVICE_UNPLUG_GUEST_ERROR": (*Engine).onRejected,
 	"ACPI_DEVICE_OST":           (*Engine).onOST,
+	"NIC_RX_FILTER_CHANGED":     (*Engine).onRxFilter,
 	"DEVICE_TRAY_MOVED":         (*Engine).onTray,
 }
 

@@ -42,6 +42,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 			continue
 		}
 		if err == nil {
+			one.Trust = p.trusts(nic)
 			err = p.e.nameFor(doc, &nic, &one)
 		}
 		if err != nil {
@@ -166,7 +167,9 @@ func (e *Engine) portsNow(r record) map[string]state.Port {
 		s.Held = true
 		if p.Network != "" && p.Switch == nil {
 			s.Master = ""
-			p.manage(&s, e.managed(p.Network))
+			if p.manage(&s, e.managed(p.Network)); s.Managed {
+				s.Table = e.behind(r, p)
+			}
 			if n, ok := e.networks.named(p.Network); ok && n.view().live != nil {
 				s.Master = n.view().live.BridgeName()
 			}

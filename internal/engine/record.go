@@ -2,6 +2,7 @@ package engine
 
 import (
 	"taproom/internal/guest"
+	"taproom/internal/qemu/rxfilter"
 	"taproom/internal/spec"
 )
 
@@ -96,6 +97,10 @@ type port struct {
 	Free     bool   `json:"free,omitempty"`
 	Isolated bool   `json:"isolated,omitempty"`
 	Coalesce uint32 `json:"coalesce,omitempty"` // frames
+	// Trust says that the guest is believed what it says of the frames that it wants (trustGuestRxFilters), and Rx is what it
+	// said last; nil before it did.
+	Trust bool             `json:"trust,omitempty"`
+	Rx    *rxfilter.Filter `json:"rx,omitempty"`
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
 	// Switch is what it is on a bridge of Open vSwitch; nil on a Linux bridge.

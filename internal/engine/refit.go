@@ -106,7 +106,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
 	if err == nil {
-		err = errors.Join(r.tags.carryOut(ctx, e, next), r.apart.carryOut(ctx, e, next))
+		err = errors.Join(r.tags.carryOut(ctx, e, next), r.apart.carryOut(ctx, e, next), r.believed.carryOut(ctx, e, next))
 	}
 	if err == nil {
 		err = r.carryOut(ctx)
@@ -123,7 +123,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			for _, s := range append(plug.Settings(r.to.Startup, r.from.Startup), plug.Threads(r.to.Config, r.from.Config)...) {
 				_ = e.step(back, run, s, nil)
 			}
-			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now)); merr != nil {
+			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now), r.believed.carryOut(back, e, now)); merr != nil {
 				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
@@ -149,6 +149,7 @@ type refitting struct {
 	moves     moves
 	tags      tags
 	apart     apart
+	believed  believed
 	opening   starting // opens files as for a start
 }
 
@@ -167,7 +168,7 @@ func (r *refitting) plan() error {
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}
-	r.tags = e.retagged(r.now, r.next)
+	r.tags, r.believed = e.retagged(r.now, r.next), e.trusting(r.now, r.next)
 	if r.opening.vsock, err = e.placeVsock(r.now, r.next); err != nil {
 		return err
 	}
@@ -300,6 +301,7 @@ func (r *refitting) publish(ctx context.Context) error {
 		e.healer.asked(r.d.uuid.String())
 		e.replug(ctx, r.d, r.run)
 	}
+	e.followFilters(e.ctx, r.d, r.run, r.believed...)
 	for _, name := range now {
 		if !slices.Contains(old, name) {
 			e.publish(server.DomainDeviceAdded{Domain: r.d.view().ref, Alias: name})

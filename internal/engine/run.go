@@ -40,6 +40,7 @@ type running struct {
 	agent      chan struct{}         // has whoever talks to the agent of the built-in guest
 	guestAgent chan struct{}         // has whoever talks to qemu-guest-agent
 	channels   channels
+	filters    filters
 	consoles   *consoles
 	beside     *companions
 	dumpError  atomic.Pointer[string] // what QEMU said of the last dump of its memory; nil when that is nothing

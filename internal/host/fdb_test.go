@@ -64,12 +64,17 @@ func TestABridgeIsToldWhatIsBehindAPort(t *testing.T) {
 	}
 	is("52:54:00:00:00:01")
 	ns.Shell("set -e; bridge fdb del 52:54:00:00:00:09 dev tap1 master; bridge fdb del 52:54:00:00:00:08 dev tap1 master")
-	for _, want := range []int{tap, link("tap1").Index} {
+	// A kernel that knows VLANs tells of each address once for each of them, and once without.
+	want := []int{tap, link("tap1").Index}
+	for last := 0; len(want) > 0; {
 		select {
 		case got := <-lost:
-			if got != want {
-				t.Errorf("link %d has lost something, want %d", got, want)
+			if got == want[0] {
+				want = want[1:]
+			} else if got != last {
+				t.Errorf("link %d has lost something, want %d", got, want[0])
 			}
+			last = got
 		case <-time.After(time.Minute):
 			t.Fatal("nothing is told")
 		}

@@ -56,6 +56,7 @@ func newServer(a *Agent) *server {
 		}),
 		wire.OpTraffic:    with(func(ctx context.Context, t wire.Traffic) (any, error) { return traffic(ctx, t) }),
 		wire.OpListen:     with(func(ctx context.Context, r wire.Listen) (any, error) { return l.listen(ctx, r) }),
+		wire.OpHear:       with(func(_ context.Context, h wire.Hear) (any, error) { return hear(h) }),
 		wire.OpBlocks:     plain(func() any { return hostDisks().list() }),
 		wire.OpBlockWrite: with(func(_ context.Context, t wire.BlockTest) (any, error) { return hostDisks().write(t) }),
 		wire.OpBlockRead:  with(func(_ context.Context, t wire.BlockTest) (any, error) { return hostDisks().read(t) }),

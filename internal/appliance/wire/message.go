@@ -16,6 +16,7 @@ const (
 	OpNetwork    Op = "network"
 	OpTraffic    Op = "traffic"
 	OpListen     Op = "listen"
+	OpHear       Op = "hear"
 	OpBlocks     Op = "blocks"
 	OpBlockWrite Op = "block-write"
 	OpBlockRead  Op = "block-read"
@@ -147,6 +148,14 @@ type Listen struct {
 // Listening tells where the guest echoes.
 type Listening struct {
 	Port int `json:"port"`
+}
+
+// Hear asks the guest for frames that a NIC of its machine may not have had to carry before.
+type Hear struct {
+	Link      string   `json:"link"`
+	MAC       string   `json:"mac,omitempty"`       // the link's own address from now on
+	Addresses []string `json:"addresses,omitempty"` // that it takes frames for as well, of groups and of machines
+	Every     *bool    `json:"every,omitempty"`     // whether it takes every group's
 }
 
 // Block is a disk of the guest.
