@@ -24,7 +24,7 @@ func (c *Config) Args(firstFD int) (argv, files []string, err error) {
 		b.chardev(d)
 	}
 	if c.QMP != "" {
-		b.chardev(ListenChardev("qmp", c.QMP))
+		b.chardev(monitorChardev(c.QMP))
 		b.option("-mon", Option{Props: Props{{"chardev", "qmp"}, {"mode", "control"}}})
 	}
 	for _, d := range c.Blockdevs {

@@ -73,7 +73,7 @@ const fullShell = `# descriptor 3: vda ro: /var/lib/images/a.img, read-only
   -add-fd set=2,fd=5,opaque=cd \
   -chardev socket,id=agent,fd=6,server=on,wait=off \
   -chardev null,id=n \
-  -chardev socket,id=qmp,fd=7,server=on,wait=off \
+  -chardev socket,id=qmp,fd=7,server=on,wait=on \
   -mon chardev=qmp,mode=control \
   -blockdev '{"driver":"file","node-name":"vda-file","filename":"/dev/fdset/1","auto-read-only":true,"discard":"unmap","cache":{"direct":false,"no-flush":false}}' \
   -blockdev '{"driver":"raw","node-name":"vda","file":"vda-file"}' \
@@ -116,7 +116,7 @@ func TestArgsNumberTheFilesFromTheFirstDescriptor(t *testing.T) {
 	want := strings.Fields(`-S -no-shutdown -nodefaults -no-user-config -msg timestamp=on -L /fw -m size=16M -kernel /k,1 -initrd /i -append`)
 	want = append(want, "console=ttyS0,115200 quiet")
 	want = append(want, strings.Fields(`-chardev socket,id=a,fd=20,server=on,wait=off -chardev socket,id=b,fd=20,server=on,wait=off
-		-chardev socket,id=qmp,fd=21,server=on,wait=off -mon chardev=qmp,mode=control -vnc 127.0.0.1:1,password=off -x y`)...)
+		-chardev socket,id=qmp,fd=21,server=on,wait=on -mon chardev=qmp,mode=control -vnc 127.0.0.1:1,password=off -x y`)...)
 	if d := cmp.Diff(want, argv); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}

@@ -70,5 +70,16 @@ func ListenChardev(id, file string) Chardev {
 	return Chardev{ID: id, Backend: "socket", Props: Props{{"fd", FD(file)}, {"server", true}, {"wait", false}}}
 }
 
+// monitorChardev is the monitor's socket. QEMU takes the connection that waits there before it sets the monitor up: one
+// that comes while it does so is read by its main loop and by the monitor's thread at once, which garbles commands
+// (chardev/char-socket.c and monitor_init_qmp; seen with QEMU 7.2, once in some thousands of starts). Later ones may come
+// and go.
+func monitorChardev(file string) Chardev {
+	return Chardev{ID: "qmp", Backend: "socket", Props: Props{{"fd", FD(file)}, {"server", true}, {"wait", true}}}
+}
+
+// waits is what QEMU tells of that, which is of interest to nobody.
+const waits = "info: QEMU waiting for connection on: "
+
 // sandbox is what QEMU denies itself: system calls of the past, gaining privileges, starting programs, changing limits.
 const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -171,7 +172,8 @@ func logTail(k *host.Kernel, path string, from int64) string {
 	if cut { // begins inside a line
 		_, s, _ = strings.Cut(s, "\n")
 	}
-	return oneLine(s)
+	lines := slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.Contains(l, waits) })
+	return oneLine(strings.Join(lines, "\n"))
 }
 
 // oneLine is what a program wrote, fit for a message: a QEMU that was taken over must not write on somebody's terminal.
