@@ -79,6 +79,9 @@ func takeOut(doc *spec.Domain, v spec.AnyDevice, running bool) error {
 // UpdateDevice implements server.Devices.
 func (e *Engine) UpdateDevice(ctx context.Context, uuid spec.UUID, xml string, flags uint32) error {
 	return e.changeDevice(ctx, uuid, xml, flags, "update a device of", func(doc *spec.Domain, v spec.AnyDevice, _ *spec.Devices, running bool) error {
+		if nic, ok := v.Value.(*spec.Interface); ok && running {
+			e.withoutGiven(uuid, nic)
+		}
 		return plug.Change(doc, v, running)
 	})
 }

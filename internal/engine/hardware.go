@@ -87,8 +87,17 @@ func (r record) withoutNIC(i int) record {
 	return r
 }
 
-// nic is the NIC of a port.
-func (h *hardware) nic(p port) *spec.Interface { return &h.doc.Devices.Interfaces[p.NIC] }
+// nic is the NIC of a port, with what its network gives it.
+func (h *hardware) nic(p port) *spec.Interface { return p.whole(&h.doc.Devices.Interfaces[p.NIC]) }
+
+// whole is a NIC with what its network gives it.
+func (p port) whole(nic *spec.Interface) *spec.Interface {
+	if p.Share == nil {
+		return nic
+	}
+	whole := nic.With(*p.Share)
+	return &whole
+}
 
 func (run *running) rec() *record       { return &run.has.Load().rec }
 func (run *running) head() *definition  { return &run.has.Load().head }

@@ -15,11 +15,15 @@ type apart []string
 // isolated finds them in the next hardware, and says there which it is. The guest is not told.
 func isolated(now, next *hardware) apart {
 	var out apart
-	for i, nic := range next.doc.Devices.Interfaces {
+	for i := range next.doc.Devices.Interfaces {
+		nic := &next.doc.Devices.Interfaces[i]
 		known := slices.ContainsFunc(now.doc.Devices.Interfaces, func(o spec.Interface) bool { return o.Alias.Name == nic.Alias.Name })
 		p := slices.IndexFunc(next.rec.Ports, func(p port) bool { return p.NIC == i })
-		on := nic.Port != nil && nic.Port.Isolated == "yes"
-		if !known || p < 0 || next.rec.Ports[p].Isolated == on {
+		if !known || p < 0 {
+			continue
+		}
+		on := next.nic(next.rec.Ports[p]).Isolated()
+		if next.rec.Ports[p].Isolated == on {
 			continue
 		}
 		next.rec.Ports = slices.Clone(next.rec.Ports)

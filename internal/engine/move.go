@@ -31,8 +31,12 @@ func (e *Engine) moved(now, next *hardware) (moves, error) {
 		if ports[p].Direct != nil {
 			return nil, unmoved(nic)
 		}
+		switched := ports[p].Switch != nil
 		if _, err := (placement{e: e}).connect(next.doc, nic, &ports[p]); err != nil {
 			return nil, err
+		}
+		if switched != (ports[p].Switch != nil) {
+			return nil, otherSwitch(nic)
 		}
 		if ports[p].Direct != nil {
 			return nil, unmoved(nic)

@@ -46,6 +46,7 @@ func (e *Engine) completeNetwork(xml []byte) (*spec.Network, error) {
 		doc.UUID = &u
 	}
 	doc.Forward.Complete()
+	doc.CompleteGroups()
 	if !doc.Routed() {
 		return doc, nil // what its guests are on is there already
 	}

@@ -16,7 +16,7 @@ func (p placement) onPool(doc *spec.Domain, nic spec.Interface, n *spec.Network,
 	switch {
 	case nic.OnSwitch():
 		return nil, refuse("puts guests on links of the host; <virtualport type='openvswitch'/> is for networks with a bridge of Open vSwitch")
-	case nic.Port != nil && nic.Port.Isolated == "yes":
+	case nic.Isolated():
 		return nil, refuse("puts guests on links of the host, which have no isolated ports; mode='private' keeps its guests apart")
 	}
 	used := p.e.linksUsed()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"slices"
 
@@ -78,8 +77,8 @@ func portDocument(h *hardware, n *network, p port) *spec.NetworkPort {
 	if nic.Source != nil {
 		doc.Group = nic.Source.PortGroup
 	}
-	if trust := cmp.Or(nic.TrustRx, map[bool]string{true: "yes"}[p.Trust]); trust != "" {
-		doc.RxFilters = &spec.PortRxFilters{TrustGuest: trust}
+	if nic.TrustRx != "" {
+		doc.RxFilters = &spec.PortRxFilters{TrustGuest: nic.TrustRx}
 	}
 	doc.Plug = plugOf(n, p.Bridge)
 	if p.Direct != nil {

@@ -29,8 +29,8 @@ const (
 	updateAddFirst = 4
 )
 
-// UpdateNetwork implements server.Networks for DHCP hosts and ranges, DNS records and links of the host: the document is changed and what is active follows
-// it in place, so guests notice nothing. Both documents are checked before either is changed.
+// UpdateNetwork implements server.Networks for DHCP hosts and ranges, DNS records, links of the host and port groups: the document is changed and what
+// is active follows it in place, so guests notice nothing. Both documents are checked before either is changed.
 func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.NetworkUpdate) error {
 	n, err := e.network(uuid)
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) updateDocument(doc *spec.Network, u server.NetworkUpdate) error
 	case sectionForwardInterface:
 		err = updateForwardInterface(doc, u)
 	case sectionPortgroup:
-		err = virterr.New(virterr.OperationUnsupported, "%s of network '%s' cannot be updated in place: port groups are not implemented", sectionName(u.Section), doc.Name)
+		err = updatePortGroup(doc, u)
 	default:
 		err = virterr.New(virterr.NoSupport, "can't update unrecognized section of network")
 	}

@@ -16,7 +16,7 @@ const updateNetworkXML = `<network><name>n</name><bridge name='virbr9'/><mac add
 <range start='192.168.9.2' end='192.168.9.9'/><host mac='52:54:00:00:00:01' name='a' ip='192.168.9.20'/><host name='b' ip='192.168.9.30'/>
 </dhcp></ip>
 <ip family='ipv6' address='fd00::1' prefix='64'><dhcp><host id='0:1' name='a' ip='fd00::20'/></dhcp></ip>
-<ip address='192.168.8.1' netmask='255.255.255.0'/></network>`
+<ip address='192.168.8.1' netmask='255.255.255.0'/><portgroup name='a'/><portgroup name='b' default='yes'/></network>`
 
 // change is an update with libvirt's "wherever it fits".
 func change(command, section uint32, xml string) server.NetworkUpdate {
@@ -44,7 +44,7 @@ func TestUpdatesOfDHCPChangeTheDocument(t *testing.T) {
 		"a host in place, by name":       {change(updateModify, host, `<host name='b' ip='192.168.9.31'/>`), "ip='192.168.9.20'/>\n      <host name='b' ip='192.168.9.31'/>", 0},
 		"a host of IPv6, by its address": {change(updateAddLast, host, `<host id='0:2' ip='fd00::21'/>`), "ip='fd00::20'/>\n      <host id='0:2' ip='fd00::21'/>", 0},
 		"a host of IPv6, in place":       {change(updateModify, host, `<host id='00:01' ip='fd00::22'/>`), "<dhcp>\n      <host id='00:01' ip='fd00::22'/>\n    </dhcp>", 0},
-		"a host where none was served":   {at(change(updateAddLast, host, `<host name='c' ip='192.168.8.2'/>`), 2), "<dhcp>\n      <host name='c' ip='192.168.8.2'/>\n    </dhcp>\n  </ip>\n</network>", 0},
+		"a host where none was served":   {at(change(updateAddLast, host, `<host name='c' ip='192.168.8.2'/>`), 2), "<dhcp>\n      <host name='c' ip='192.168.8.2'/>\n    </dhcp>\n  </ip>\n  <portgroup", 0},
 		"a range more":                   {change(updateAddLast, dhcp, `<range start='192.168.9.50' end='192.168.9.59'/>`), "<range start='192.168.9.50' end='192.168.9.59'/>", 0},
 		"a range before the others":      {change(updateAddFirst, dhcp, `<range start='192.168.9.50' end='192.168.9.59'/>`), "<range start='192.168.9.50' end='192.168.9.59'/>\n      <range", 0},
 		"a range of IPv6":                {change(updateAddLast, dhcp, `<range start='fd00::50' end='fd00::59'/>`), "<range start='fd00::50' end='fd00::59'/>\n      <host id", 0},
@@ -104,7 +104,6 @@ func TestWhatCannotBeUpdatedSaysSo(t *testing.T) {
 		"an ip":           {change(updateModify, 3, `<ip/>`), "can't update 'ip' section of network 'n'", virterr.NoSupport},
 		"forward":         {change(updateModify, 6, `<forward/>`), "can't update 'forward' section of network 'n'", virterr.NoSupport},
 		"an interface":    {change(updateAddLast, 7, `<interface/>`), "network 'n' has no <forward>, and so no links of the host", virterr.OperationInvalid},
-		"a port group":    {change(updateAddLast, 9, `<portgroup/>`), "portgroup of network 'n' cannot be updated in place", virterr.OperationUnsupported},
 		"no section":      {change(updateAddLast, 0, `<x/>`), "can't update unrecognized section of network", virterr.NoSupport},
 		"unknown section": {change(updateAddLast, 99, `<x/>`), "can't update unrecognized section of network", virterr.NoSupport},
 		"no command":      {change(0, 4, `<host/>`), "unrecognized network update command '0'", virterr.NoSupport},

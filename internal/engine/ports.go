@@ -36,13 +36,13 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 		if nic.MTU != nil {
 			_, _ = fmt.Sscan(nic.MTU.Size, &one.MTU) // Validate has read it before
 		}
-		one.Isolated, one.Coalesce = nic.Port != nil && nic.Port.Isolated == "yes", nic.Coalesce.Frames()
+		one.Coalesce = nic.Coalesce.Frames()
 		linked, err := p.connect(doc, nic, &one)
 		if err == nil && !linked {
 			continue
 		}
 		if err == nil {
-			one.Trust = p.trusts(nic)
+			one.Trust = one.trusts(&nic)
 			err = p.e.nameFor(doc, &nic, &one)
 		}
 		if err != nil {
@@ -58,16 +58,21 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 // ethernet's tap may be somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
 	to.Network, to.Bridge, to.Direct, to.Switch, to.Free, to.Managed = "", "", nil, nil, nic.Type == "ethernet", false
-	if nic.OnSwitch() {
+	var n *spec.Network
+	if nic.Type == "network" {
+		to.Network = nic.Source.Network
+		if n, err = p.networkOf(doc, to.Network); err != nil {
+			return true, err
+		}
+	}
+	if nic, to.Share, err = join(doc, n, nic, to.Share); err != nil {
+		return true, err
+	}
+	if to.Isolated = nic.Isolated(); nic.OnSwitch() {
 		to.Switch = switchPortOf(doc, nic)
 	}
 	switch nic.Type {
 	case "network":
-		to.Network = nic.Source.Network
-		var n *spec.Network
-		if n, err = p.networkOf(doc, to.Network); err != nil {
-			return true, err
-		}
 		if n.DirectMode() != "" {
 			to.MAC = nic.MAC.Address
 			to.Direct, err = p.onPool(doc, nic, n, *to)

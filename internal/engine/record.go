@@ -101,6 +101,8 @@ type port struct {
 	// said last; nil before it did.
 	Trust bool             `json:"trust,omitempty"`
 	Rx    *rxfilter.Filter `json:"rx,omitempty"`
+	// Share is what the NIC has on its network, where that is more than its document says.
+	Share *spec.NICShare `json:"share,omitempty"`
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
 	// Switch is what it is on a bridge of Open vSwitch; nil on a Linux bridge.

@@ -164,11 +164,14 @@ func (r *refitting) plan() error {
 	if err := e.placeNICs(r.now, r.next); err != nil {
 		return err
 	}
+	if err := e.rejoined(r.now, r.next); err != nil {
+		return err
+	}
 	r.apart = isolated(r.now, r.next)
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
 		return err
 	}
-	r.tags, r.believed = e.retagged(r.now, r.next), e.trusting(r.now, r.next)
+	r.tags, r.believed = e.retagged(r.now, r.next), trusting(r.now, r.next)
 	if r.opening.vsock, err = e.placeVsock(r.now, r.next); err != nil {
 		return err
 	}

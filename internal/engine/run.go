@@ -140,9 +140,10 @@ func (run *running) live(secure bool) *spec.Domain {
 func (run *running) liveFacts(rec *record) guest.LiveFacts {
 	f := guest.LiveFacts{
 		ID: rec.ID, PTYs: rec.PTYs, Label: rec.label(),
-		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Directs: make([]guest.LiveDirect, rec.NICs), Connected: run.channels.connected(),
+		Bridges: make([]string, rec.NICs), PortIDs: make([]string, rec.NICs), Directs: make([]guest.LiveDirect, rec.NICs), Shares: make([]*spec.NICShare, rec.NICs), Connected: run.channels.connected(),
 	}
 	for _, p := range rec.Ports {
+		f.Shares[p.NIC] = p.Share
 		if p.Network != "" {
 			f.Bridges[p.NIC], f.PortIDs[p.NIC] = p.Bridge, p.ID
 		}

@@ -243,26 +243,15 @@ func (e *Engine) behind(r record, p port) string {
 
 // trusts reports whether a NIC's guest is believed: as the NIC says, or else its network. It takes a model whose guest says
 // anything, which QEMU's virtio-net alone has.
-func (p placement) trusts(nic spec.Interface) bool {
-	if nic.Model == nil || !strings.HasPrefix(nic.Model.Type, "virtio") {
-		return false
-	}
-	trust := nic.TrustRx
-	if nic.Type == "network" && trust == "" {
-		if n := p.planned[nic.Source.Network]; n != nil {
-			trust = n.TrustRx
-		} else if n, ok := p.e.networks.named(nic.Source.Network); ok && n.view().live != nil {
-			trust = n.view().live.TrustRx
-		}
-	}
-	return trust == "yes"
+func (p port) trusts(nic *spec.Interface) bool {
+	return nic.Model != nil && strings.HasPrefix(nic.Model.Type, "virtio") && p.whole(nic).TrustRx == "yes"
 }
 
 // believed are NICs of a running guest whose guest is believed from now on, or no longer, by alias.
 type believed []string
 
 // trusting finds them in the next hardware, and says there which it is.
-func (e *Engine) trusting(now, next *hardware) believed {
+func trusting(now, next *hardware) believed {
 	var out believed
 	for i, nic := range next.doc.Devices.Interfaces {
 		at := slices.IndexFunc(now.doc.Devices.Interfaces, func(o spec.Interface) bool { return o.Alias.Name == nic.Alias.Name })
@@ -271,8 +260,8 @@ func (e *Engine) trusting(now, next *hardware) believed {
 			continue
 		}
 		was := now.doc.Devices.Interfaces[at]
-		trust := (placement{e: e}).trusts(nic)
-		if next.rec.Ports[p].Trust == trust || was.TrustRx == nic.TrustRx && connection(was) == connection(nic) {
+		trust := next.rec.Ports[p].trusts(&nic)
+		if next.rec.Ports[p].Trust == trust || connection(was) == connection(nic) && asksAlike(was, nic) {
 			continue
 		}
 		next.rec.Ports = slices.Clone(next.rec.Ports)

@@ -19,17 +19,31 @@ func (e *Engine) retagged(now, next *hardware) tags {
 	for i, nic := range next.doc.Devices.Interfaces {
 		at := slices.IndexFunc(now.doc.Devices.Interfaces, func(o spec.Interface) bool { return o.Alias.Name == nic.Alias.Name })
 		p := slices.IndexFunc(next.rec.Ports, func(p port) bool { return p.NIC == i })
-		if at < 0 || p < 0 || next.rec.Ports[p].Switch == nil || now.doc.Devices.Interfaces[at].VLAN.Same(nic.VLAN) {
+		if at < 0 || p < 0 || next.rec.Ports[p].Switch == nil {
+			continue
+		}
+		was, is := now.vlanOf(at), next.nic(next.rec.Ports[p]).VLAN
+		if was.Same(is) {
 			continue
 		}
 		ports := slices.Clone(next.rec.Ports)
 		port := *ports[p].Switch
-		port.VLAN = cmp.Or(vlanOf(nic.VLAN), &state.VLAN{})
+		port.VLAN = cmp.Or(vlanOf(is), &state.VLAN{})
 		ports[p].Switch = &port
 		next.rec.Ports = ports
 		out = append(out, nic.Alias.Name)
 	}
 	return out
+}
+
+// vlanOf is what the port of a NIC carries.
+func (h *hardware) vlanOf(nic int) *spec.NICVLAN {
+	for _, p := range h.rec.Ports {
+		if p.NIC == nic {
+			return h.nic(p).VLAN
+		}
+	}
+	return nil
 }
 
 // carryOut gives the ports the VLANs that they have in h. The guest is not told, as with libvirt: its link stays up.

@@ -15,6 +15,8 @@ type LiveFacts struct {
 	Bridges, PortIDs []string
 	// Directs are by NIC, too: where one of type network lies that its network put on a link of the host.
 	Directs []LiveDirect
+	// Shares are by NIC: what it has on its network, where that is more than the document says.
+	Shares []*spec.NICShare
 	// Connected says which channels the guest has open, by alias.
 	Connected map[string]bool
 	// Label is what QEMU runs as, "+uid:+gid"; empty leaves it out.
@@ -132,6 +134,9 @@ func liveNICs(v *spec.Devices, rt Runtime, f LiveFacts) {
 		n := &v.Interfaces[i]
 		if i < len(rt.NICs) && rt.NICs[i].Tap != "" && !n.GivenTap() {
 			n.Target = &spec.InterfaceTarget{Dev: rt.NICs[i].Tap}
+		}
+		if i < len(f.Shares) && f.Shares[i] != nil {
+			*n = n.With(*f.Shares[i])
 		}
 		if n.Type == "network" && n.Source != nil {
 			n.Source.PortID, n.Source.Bridge = at(f.PortIDs, i), def(at(f.Bridges, i), n.Source.Bridge)

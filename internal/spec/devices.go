@@ -189,7 +189,7 @@ type Interface struct {
 	Driver      *NICDriver       `xml:"driver"`
 	Backend     *NICBackend      `xml:"backend"`
 	FilterRef   *Element         `xml:"filterref"`
-	Bandwidth   *Element         `xml:"bandwidth"`
+	Bandwidth   *Bandwidth       `xml:"bandwidth"`
 	Link        *LinkState       `xml:"link"`
 	MTU         *MTU             `xml:"mtu"`
 	Coalesce    *Coalesce        `xml:"coalesce"`

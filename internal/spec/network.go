@@ -20,10 +20,13 @@ type Network struct {
 	MAC         *MAC            `xml:"mac"`
 	Domain      *NetworkDomain  `xml:"domain"`
 	DNS         *DNS            `xml:"dns"`
-	Bandwidth   *Element        `xml:"bandwidth"`
+	VLAN        *NICVLAN        `xml:"vlan"`
+	Bandwidth   *Bandwidth      `xml:"bandwidth"` // kept; nothing is bounded yet
+	Port        *BridgePort     `xml:"port"`
 	IPs         []IP            `xml:"ip"`
 	Routes      []Element       `xml:"route"`
-	PortGroups  []Element       `xml:"portgroup"`
+	VirtualPort *VirtualPort    `xml:"virtualport"`
+	PortGroups  []PortGroup     `xml:"portgroup"`
 	Dnsmasq     *DnsmasqOptions `xml:"dnsmasq:options"`
 	Extra
 }

@@ -7,7 +7,7 @@ type NetworkPort struct {
 	Group       string         `xml:"group,omitempty"` // the port group it belongs to
 	MAC         *MAC           `xml:"mac"`
 	VirtualPort *VirtualPort   `xml:"virtualport"`
-	Bandwidth   *Element       `xml:"bandwidth"`
+	Bandwidth   *Bandwidth     `xml:"bandwidth"`
 	VLAN        *NICVLAN       `xml:"vlan"`
 	Port        *BridgePort    `xml:"port"`
 	RxFilters   *PortRxFilters `xml:"rxfilters"`
@@ -76,5 +76,5 @@ func (p *NetworkPort) Validate() error {
 	if _, err := parseUnicastMAC(p.MAC.Address); err != nil {
 		return invalid("mac/@address", "%s", err)
 	}
-	return p.VLAN.check()
+	return p.VLAN.check("vlan")
 }

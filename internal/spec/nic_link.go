@@ -49,6 +49,9 @@ type BridgePort struct {
 	Extra
 }
 
+// Isolated reports whether the NIC does not reach its bridge's other isolated ports.
+func (n *Interface) Isolated() bool { return n.Port != nil && n.Port.Isolated == "yes" }
+
 // Why the host's end of type='ethernet' is left alone once it is made.
 const (
 	noScripts     = "no program of a document's is run as root; make the tap before, and name it with managed='no'"

@@ -1,8 +1,10 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // VirtualPort says that a NIC's other end is a port of a switch that is controlled: one of Open vSwitch.
@@ -51,6 +53,36 @@ func (n *Interface) KeepInterfaceID(was Interface) {
 	}
 }
 
+// NameOnSwitch gives a port of Open vSwitch the name that those who control the switch know it by, where it has none, and
+// writes what it has as libvirt does.
+func (n *Interface) NameOnSwitch(newUUID func() UUID) {
+	if n.VirtualPort.Parameters == nil {
+		n.VirtualPort.Parameters = &VirtualPortParameters{}
+	}
+	p := n.VirtualPort.Parameters
+	if id, err := ParseUUID(p.InterfaceID); err == nil {
+		p.InterfaceID = id.String()
+	}
+	if p.InterfaceID == "" {
+		p.InterfaceID = newUUID().String()
+	}
+}
+
+// same reports whether two ports are of one type and have the same parameters.
+func (p *VirtualPort) same(o *VirtualPort) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	var a, b VirtualPortParameters
+	if p.Parameters != nil {
+		a = *p.Parameters
+	}
+	if o.Parameters != nil {
+		b = *o.Parameters
+	}
+	return p.Type == o.Type && strings.EqualFold(a.InterfaceID, b.InterfaceID) && a.ProfileID == b.ProfileID
+}
+
 // Number returns the VLAN's, 0 to 4095. The document was checked.
 func (t *VLANTag) Number() int {
 	n, _ := strconv.Atoi(t.ID)
@@ -69,6 +101,17 @@ func (v *NICVLAN) Same(o *NICVLAN) bool {
 
 // Trunks reports whether the port is a trunk: the document says so, or there are several tags.
 func (v *NICVLAN) Trunks() bool { return IsYes(v.Trunk) || len(v.Tags) > 1 }
+
+// Complete writes it as libvirt does; nil stays nil.
+func (v *NICVLAN) Complete() {
+	if v == nil {
+		return
+	}
+	v.Trunk = map[bool]string{true: "yes"}[v.Trunks()]
+	for i := range v.Tags {
+		v.Tags[i].ID = cmp.Or(strings.TrimLeft(v.Tags[i].ID, "0"), "0")
+	}
+}
 
 // Native is the tag of the native VLAN, or nil.
 func (v *NICVLAN) Native() *VLANTag {
@@ -105,30 +148,37 @@ func (n *Interface) checkSwitch() error {
 	switch {
 	case p != nil && n.Type != "bridge" && n.Type != "network":
 		return unsupported(at+"virtualport", "it is for type='bridge', with a bridge of Open vSwitch")
-	case p != nil && p.Type == "":
+	case p != nil && p.Type == "" && n.Type != "network": // of a network it may have the type
 		return invalid(at+"virtualport/@type", "it is missing; use openvswitch")
 	case p != nil && n.Port != nil && n.Port.Isolated == "yes":
 		return unsupported(at+"port/@isolated", "it is for ports of Linux bridges; those who control Open vSwitch keep its ports apart")
-	case n.VLAN != nil && p == nil && (n.Type == "bridge" || n.Type == "network"):
+	case n.VLAN != nil && p == nil && n.Type == "network": // the network may have a virtual port for it
+	case n.VLAN != nil && p == nil && n.Type == "bridge":
 		return unsupported(at+"vlan", "a Linux bridge sets no tags here; plug the NIC into a bridge of Open vSwitch, with <virtualport type='openvswitch'/>")
 	case n.VLAN != nil && p == nil:
 		return unsupported(at+"vlan", "it is for bridges of Open vSwitch: type='bridge' with <virtualport type='openvswitch'/>")
 	}
 	if p != nil && p.Parameters != nil {
-		if id := p.Parameters.InterfaceID; id != "" {
-			if _, err := ParseUUID(id); err != nil {
-				return invalid(at+"virtualport/parameters/@interfaceid", "%s", err)
-			}
-		}
-		if l := len(p.Parameters.ProfileID); l > maxProfile {
-			return invalid(at+"virtualport/parameters/@profileid", "it has %d bytes, and %d at most fit", l, maxProfile)
+		if err := p.Parameters.check(at + "virtualport/parameters/"); err != nil {
+			return err
 		}
 	}
-	return n.VLAN.check()
+	return n.VLAN.check(at + "vlan")
 }
 
-func (v *NICVLAN) check() error {
-	const at = "devices/interface/vlan"
+func (p *VirtualPortParameters) check(at string) error {
+	if p.InterfaceID != "" {
+		if _, err := ParseUUID(p.InterfaceID); err != nil {
+			return invalid(at+"@interfaceid", "%s", err)
+		}
+	}
+	if l := len(p.ProfileID); l > maxProfile {
+		return invalid(at+"@profileid", "it has %d bytes, and %d at most fit", l, maxProfile)
+	}
+	return nil
+}
+
+func (v *NICVLAN) check(at string) error {
 	if v == nil {
 		return nil
 	}

@@ -4,7 +4,7 @@ import "sync"
 
 // networkRules judges network documents.
 var networkRules = sync.OnceValue(func() map[string]rule {
-	return map[string]rule{
+	m := map[string]rule{
 		"@ipv6":                yesNo(),
 		"@trustGuestRxFilters": yesNo(),
 
@@ -24,16 +24,13 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"domain/@register":        just("no", "the host's resolver is not told of the domain yet; leave it out"),
 		"dns/@enable":             yesNo(),
 		"dns/@forwardPlainNames":  yesNo(),
-		"bandwidth":               refuse("traffic is not shaped yet"),
 		"route":                   refuse("static routes are not implemented yet"),
-		"portgroup":               refuse("port groups are not implemented yet"),
-		"virtualport":             refuse("Open vSwitch and 802.1Qbg ports are not implemented yet"),
-		"vlan":                    refuse("VLAN tags are not implemented yet"),
-		"port":                    refuse("isolated ports are not implemented yet"),
 
 		"ip/@family":                values("ipv4 ipv6", ""),
 		"ip/@localPtr":              yesNo(),
 		"ip/dhcp/range/lease/@unit": values("seconds minutes hours", ""),
 		"ip/dhcp/host/lease/@unit":  values("seconds minutes hours", ""),
 	}
+	addRules(m, portGroupRules())
+	return m
 })

@@ -124,7 +124,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<network><bridge macTableManager='guests'/></network>", "bridge/@macTableManager", false},
 		{"<network><domain name='a' register='yes'/></network>", "domain/@register", true},
 		{"<network><ip family='ipv5' address='fd00::1'/></network>", "ip/@family", false},
-		{"<network><portgroup name='a'/></network>", "portgroup", true},
+		{"<network><portgroup default='x' name='a'/></network>", "portgroup/@default", false},
 	} {
 		validate := validateDomain
 		if strings.HasPrefix(c.doc, "<network") {

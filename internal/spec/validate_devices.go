@@ -210,8 +210,8 @@ func (n *Interface) check() error {
 		return invalid(at+"source/@network", "it is missing")
 	case n.Type == "bridge" && src.Bridge == "":
 		return invalid(at+"source/@bridge", "it is missing")
-	case n.Type != "user" && src.PortGroup != "":
-		return unsupported(at+"source/@portgroup", "port groups are not implemented yet")
+	case n.Type != "network" && n.Type != "user" && src.PortGroup != "" && src.Network == "":
+		return invalid(at+"source/@portgroup", "port groups are of networks: type='network'")
 	case n.Type == "bridge" && !linkName(src.Bridge):
 		return invalid(at+"source/@bridge", "%q is no name of a link (1 to 15 characters, no '/', no white space)", src.Bridge)
 	case n.NameTemplate() != "":

@@ -26,9 +26,10 @@ func changeInterface(n, by *spec.Interface, running bool) error {
 	if by.Source != nil && bridged(n) {
 		n.Type, n.Source = by.Type, by.Source
 	}
-	if n.OnSwitch() {
+	if n.OnSwitch() || by.Type == "network" { // a network may put it on a switch, or refuse it
 		n.VLAN = by.VLAN
-	} else if bridged(n) {
+	}
+	if bridged(n) && !n.OnSwitch() {
 		n.Port = by.Port
 	}
 	return nil
@@ -74,7 +75,7 @@ func sameNIC(n, by *spec.Interface) error {
 	switch {
 	case n.OnSwitch() != by.OnSwitch():
 		return fixedNIC("cannot modify network device virtual port")
-	case !n.OnSwitch() && !says(spec.Interface{VLAN: n.VLAN}, spec.Interface{VLAN: by.VLAN}):
+	case !n.OnSwitch() && by.Type != "network" && !says(spec.Interface{VLAN: n.VLAN}, spec.Interface{VLAN: by.VLAN}):
 		return fixedNIC("cannot modify network device VLAN")
 	}
 	rest := *by // what has no name above
