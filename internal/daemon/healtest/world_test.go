@@ -131,10 +131,18 @@ func (w *world) sysctl(path string) string {
 // same waits until the state is what it was, and returns how long that took.
 func (w *world) same(before, after string) time.Duration {
 	w.Helper()
+	return w.equal(w.state, before, after)
+}
+
+// equal is same for a state that is looked at otherwise.
+func (w *world) equal(look func() string, before, after string) time.Duration {
+	w.Helper()
 	now := ""
 	began := time.Now()
-	for deadline := began.Add(3 * patience); time.Now().Before(deadline); {
-		if now = w.state(); now == before {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := began.Add(3 * patience); time.Now().Before(deadline); <-tick.C {
+		if now = look(); now == before {
 			return time.Since(began)
 		}
 	}

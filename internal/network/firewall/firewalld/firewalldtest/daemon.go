@@ -98,7 +98,7 @@ func (d *Daemon) configure(backend string) {
 	for name, text := range map[string]string{
 		"etc/firewalld.conf":         "DefaultZone=public\nCleanupOnExit=yes\nCleanupModulesOnExit=no\nIPv6_rpfilter=no\nFlushAllOnReload=yes\nFirewallBackend=" + backend + "\n",
 		"etc/lockdown-whitelist.xml": `<?xml version="1.0" encoding="utf-8"?><whitelist/>`,
-		"bus.conf": d.busConfig(""),
+		"bus.conf":                   d.busConfig(""),
 	} {
 		if err := os.WriteFile(d.path(name), []byte(text), 0o600); err != nil {
 			d.t.Fatal(err)
