@@ -24,6 +24,7 @@ type trial struct {
 	drive  func(w *world, c *client.Client) error // what clients do
 	after  func(w *world) error                   // what must hold when it was killed, or was not
 	stride int                                    // outside of the long run, it is killed at every so many calls; 0 is each
+	alone  bool                                   // there is one world, since each costs much
 }
 
 // everyCall runs a trial without a crash, which counts the calls, and then kills the daemon at the first, the second and
@@ -31,6 +32,11 @@ type trial struct {
 func everyCall(t *testing.T, tr trial) {
 	if long() || tr.stride == 0 {
 		tr.stride = 1
+	}
+	sides := side
+	if tr.alone {
+		one := tr.world(t)
+		tr.world, sides = func(*testing.T) *world { return one }, 1
 	}
 	reference := reference(t, tr)
 	var (
@@ -40,7 +46,7 @@ func everyCall(t *testing.T, tr trial) {
 		mu            sync.Mutex
 		shortest      = len(reference) // of the runs that got to their end
 	)
-	for range side {
+	for range sides {
 		w := tr.world(t)
 		wg.Go(func() {
 			for !over.Load() {

@@ -190,7 +190,7 @@ func (w *world) rules(seen map[string]sight) []string {
 	if len(w.active(seen, "network")) > 0 {
 		return nil
 	}
-	if out := strings.TrimSpace(w.NS.Run("nft", "list", "ruleset")); out != "" {
+	if out := w.OwnRules(); out != "" {
 		return []string{"rules without a network: " + out}
 	}
 	return nil

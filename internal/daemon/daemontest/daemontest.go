@@ -135,6 +135,8 @@ type Daemon struct {
 	T    testing.TB
 	NS   *hosttest.NS
 	Root string
+	// Rules are the daemon's own, where others have some as well; nil is all that nf_tables has.
+	Rules func() string
 
 	user *User // nil is root
 

@@ -43,7 +43,7 @@ func (d *Daemon) left() []string {
 			return nil
 		})
 	}
-	if out := d.NS.Run("nft", "list", "ruleset"); strings.TrimSpace(out) != "" {
+	if out := d.OwnRules(); out != "" {
 		left = append(left, "rules "+out)
 	}
 	links, err := d.NS.Kernel().Links()
@@ -57,6 +57,14 @@ func (d *Daemon) left() []string {
 		}
 	}
 	return left
+}
+
+// OwnRules are the daemon's rules as text; "" is none.
+func (d *Daemon) OwnRules() string {
+	if d.Rules != nil {
+		return d.Rules()
+	}
+	return strings.TrimSpace(d.NS.Run("nft", "list", "ruleset"))
 }
 
 // Slice is the daemon's part of the cgroup tree.

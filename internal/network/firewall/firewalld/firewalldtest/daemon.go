@@ -168,6 +168,21 @@ func (d *Daemon) StopDaemon() {
 	d.fwd = nil
 }
 
+// Renew restarts firewalld as it was before anybody configured zones or policies.
+func (d *Daemon) Renew() {
+	d.t.Helper()
+	d.StopDaemon()
+	for _, kind := range []string{"zones", "policies"} {
+		if err := os.RemoveAll(d.path("etc/" + kind)); err != nil {
+			d.t.Fatal(err)
+		}
+		if err := os.Mkdir(d.path("etc/"+kind), 0o700); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	d.StartDaemon()
+}
+
 // Signal sends firewalld a signal: with SIGSTOP it hangs, with SIGCONT it goes on.
 func (d *Daemon) Signal(sig syscall.Signal) {
 	d.t.Helper()
