@@ -89,6 +89,8 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench api
 	bin/taproom bench addresses
 	bin/taproom bench names
+	bin/taproom bench networks
+	bin/taproom bench networks --stream --backend nft
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed
 	tools/peers.sh build/peers
@@ -96,6 +98,7 @@ bench-peers: build ## the same by turns with the distribution's libvirtd and dns
 	bin/taproom bench many --peers build/peers --rounds 5
 	bin/taproom bench api --peers build/peers
 	bin/taproom bench addresses --peers build/peers
+	bin/taproom bench networks --peers build/peers --rounds 5 --active 1,20,100
 
 BASE ?= HEAD
 bench-ab: build ## this tree by turns with revision BASE, and whether they differ
@@ -108,6 +111,7 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 	bin/taproom bench readopt --guests 25 --base build/ab/bin
 	bin/taproom bench api --base build/ab/bin
 	bin/taproom bench addresses --base build/ab/bin
+	bin/taproom bench networks --base build/ab/bin --backend nft --active 1,20
 
 clean: ## remove what was built here
 	rm -rf bin build

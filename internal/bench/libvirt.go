@@ -27,6 +27,7 @@ var libvirtScript string
 
 // peerLibvirt is a libvirtd beside us, asked by the same client.
 type peerLibvirt struct {
+	dir     string // it was unpacked below that
 	place   *exec.Cmd
 	orders  io.WriteCloser
 	answers *bufio.Reader
@@ -60,7 +61,7 @@ func newLibvirt(ctx context.Context, dir string) (*peerLibvirt, error) {
 	if _, err := os.Stat(filepath.Join(dir, "usr/sbin/libvirtd")); err != nil {
 		return nil, fmt.Errorf("no libvirtd below %s: %w", dir, err)
 	}
-	p := &peerLibvirt{place: exec.Command("sh", "-c", libvirtScript, "libvirt", dir), said: &strings.Builder{}}
+	p := &peerLibvirt{dir: dir, place: exec.Command("sh", "-c", libvirtScript, "libvirt", dir), said: &strings.Builder{}}
 	p.place.Stderr = p.said
 	p.place.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
 	if p.orders, err = p.place.StdinPipe(); err != nil {

@@ -7,6 +7,8 @@ for d in /run /var/lib /var/cache /var/log; do mount -t tmpfs tmpfs "$d"; done
 mkdir -p /run/libvirt /run/etc/upper /run/etc/work /var/lib/libvirt /var/cache/libvirt /var/log/libvirt
 mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work /etc
 mount -t overlay overlay -o "lowerdir=$1/usr/share:/usr/share" /usr/share
+# dnsmasq tells libvirt of leases through a program at a place of its own.
+[ ! -d "$1/usr/lib/libvirt" ] || mount -t overlay overlay -o "lowerdir=$1/usr/lib:/usr/lib" /usr/lib
 mkdir -p /etc/libvirt
 # Nothing that costs it time and that the comparison is not about.
 cat >/etc/libvirt/qemu.conf <<'C'
@@ -23,8 +25,9 @@ auth_unix_ro = "none"
 log_level = 3
 log_outputs = "3:file:/var/log/libvirt/libvirtd.log"
 C
-echo 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/bin/false' >>/etc/passwd
-printf 'kvm:x:64056:\nlibvirt-qemu:x:64055:\n' >>/etc/group
+printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/bin/false\nlibvirt-dnsmasq:x:64057:64057::/var/lib/libvirt/dnsmasq:/bin/false\n' >>/etc/passwd
+printf 'kvm:x:64056:\nlibvirt-qemu:x:64055:\nlibvirt-dnsmasq:x:64057:\n' >>/etc/group
+export PATH="$1/usr/sbin:$PATH" # of dnsmasq
 export LIBVIRT_DRIVER_DIR="$1/usr/lib/x86_64-linux-gnu/libvirt/connection-driver"
 export LD_LIBRARY_PATH="$1/usr/lib/x86_64-linux-gnu:$1/lib/x86_64-linux-gnu"
 set +e

@@ -18,13 +18,16 @@ type Options struct {
 	Peers    string // folder with peers that are not installed, "" for none
 	Base     string // folder with the programs of another build to compare with, "" for none
 	Rounds   int
-	Domains  int    // how many are defined where that is the question
-	Networks int    // how many are served where that is the question
-	NICs     int    // of one guest, where that is the question
-	Kind     string // of those NICs: one of NICKinds
-	Machine  string // of that guest
-	Counts   []int  // of links made at once, where that is the question
-	Guests   int    // at once, where that is the question
+	Domains  int      // how many are defined where that is the question
+	Networks int      // how many are served where that is the question
+	NICs     int      // of one guest, where that is the question
+	Kind     string   // of those NICs: one of NICKinds
+	Machine  string   // of that guest
+	Counts   []int    // of links made at once, where that is the question
+	Guests   int      // at once, where that is the question
+	Active   []int    // networks at once, where that is the question
+	Backends []string // of their rules: some of NetworkBackends
+	Stream   bool     // of packets through few and many networks, in the place of their starts
 	Progress func(done, total int)
 }
 
@@ -55,6 +58,7 @@ func Members() []Member {
 		{Name: "readopt", About: "restart of the daemon beside many guests", Run: runReadopt},
 		{Name: "names", About: "links of guests made and removed, beside two algorithms of the past", Run: runNames},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
+		{Name: "networks", About: "NAT networks started and removed, with each back end of the firewall", Run: runNetworks},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }

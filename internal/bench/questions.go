@@ -107,11 +107,16 @@ func (a *asker) hear() error {
 			continue
 		case err != nil:
 			return fmt.Errorf("no answer within %v: %w", answerWithin, err)
-		case n < dnsHeader || a.buf[2]&0x80 == 0 || a.buf[3]&0xf != 0 || binary.BigEndian.Uint16(a.buf[6:]) == 0:
+		case !answered(a.buf[:n]):
 			return fmt.Errorf("the answer is none: % x", a.buf[:min(n, dnsHeader)])
 		}
 		return nil
 	}
+}
+
+// answered reports whether a message is an answer that has something.
+func answered(b []byte) bool {
+	return len(b) >= dnsHeader && b[2]&0x80 != 0 && b[3]&0xf == 0 && binary.BigEndian.Uint16(b[6:]) != 0
 }
 
 // dnsHeader is the size of a header (RFC 1035, 4.1.1).

@@ -57,6 +57,10 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--kind %q: a NIC is one of %s", o.Kind, strings.Join(bench.NICKinds(), ", "))}
 		case len(o.Counts) == 0 || slices.Min(o.Counts) < 1 || slices.Max(o.Counts) > bench.MostLinks:
 			return &usageError{fmt.Errorf("--links %v: from 1 to %d each can be measured", o.Counts, bench.MostLinks)}
+		case len(o.Active) == 0 || slices.Min(o.Active) < 1 || slices.Max(o.Active) > bench.MostActive:
+			return &usageError{fmt.Errorf("--active %v: from 1 to %d each can be measured", o.Active, bench.MostActive)}
+		case !subset(o.Backends, bench.NetworkBackends()):
+			return &usageError{fmt.Errorf("--backend %s: there are %s", strings.Join(o.Backends, ","), strings.Join(bench.NetworkBackends(), ", "))}
 		}
 		if !sandbox.Inside() {
 			return enter(c.Context())
@@ -80,6 +84,9 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntVar(&o.Networks, "networks", 1000, "how many networks are served, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.NICs, "nics", 82, "how many NICs the guest has, where that is the question; figures are named by it")
 	c.Flags().IntSliceVar(&o.Counts, "links", bench.NameCounts(), "how many links are made at once, where that is the question; figures are named by it")
+	c.Flags().IntSliceVar(&o.Active, "active", bench.NetworkCounts(), "how many networks are started, where that is the question; figures are named by it")
+	c.Flags().StringSliceVar(&o.Backends, "backend", bench.NetworkBackends(), "where the rules of those are kept; figures are named by it")
+	c.Flags().BoolVar(&o.Stream, "stream", false, "measure a stream through the fewest and the most of those, in the place of their starts")
 	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
@@ -89,6 +96,11 @@ func newBench(env *Env) *cobra.Command {
 		_ = c.MarkFlagDirname(flag) // the flag is there
 	}
 	return c
+}
+
+// subset reports whether some are named, all of them known.
+func subset(some, known []string) bool {
+	return len(some) > 0 && !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(known, s) })
 }
 
 // benchProgress shows how far a benchmark is, on a terminal.
