@@ -20,7 +20,7 @@ type ForwardInterface struct {
 	Extra
 }
 
-// NAT narrows what addresses and ports are masqueraded to.
+// NAT narrows what addresses and ports are masqueraded to: see Sources.
 type NAT struct {
 	IPv6    string       `xml:"ipv6,attr,omitempty"`
 	Address *AddressSpan `xml:"address"`
@@ -120,17 +120,7 @@ func (f *Forward) check(n *Network) error {
 	if mode != "nat" {
 		return invalid("forward/nat", "it is for mode nat, not %s", mode)
 	}
-	if f.NAT.Port == nil {
-		return nil
-	}
-	first, last, err := f.NAT.Port.Ports()
-	if err != nil {
-		return invalid("forward/nat/port", "%s", err)
-	}
-	if first != 1024 || last != 65535 { // the range libvirt writes when none was asked for
-		return unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
-	}
-	return nil
+	return f.NAT.check()
 }
 
 // checkLinks checks the links that a document names for its way out.

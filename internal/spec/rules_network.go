@@ -10,7 +10,6 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 
 		"forward/@mode":           values("nat route open bridge private vepa passthrough", "hostdev"),
 		"forward/@managed":        refuse("host devices are not passed through yet"),
-		"forward/nat/address":     refuse("the address is always that of the outgoing link; leave it out"),
 		"forward/pf":              refuse("host devices are not passed through yet"),
 		"forward/address":         refuse("host devices are not passed through yet"),
 		"forward/driver":          refuse("host devices are not passed through yet"),

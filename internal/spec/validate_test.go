@@ -104,6 +104,9 @@ func TestANetworkThatContradictsItselfIsInvalid(t *testing.T) {
 		return "<network><name>n</name><forward/><ip " + attrs + "><dhcp>" + dhcp + "</dhcp></ip></network>"
 	}
 	const lan = "address='10.1.2.1' prefix='24'"
+	natted := func(inside string) string {
+		return strings.Replace(ip(lan, ""), "<forward/>", "<forward><nat>"+inside+"</nat></forward>", 1)
+	}
 	for _, c := range []struct{ doc, want string }{
 		{ip(lan, "<range start='10.1.2.2' end='10.1.2.254'/>"), ""},
 		{"<network><name>n</name></network>", ""},
@@ -136,7 +139,16 @@ func TestANetworkThatContradictsItselfIsInvalid(t *testing.T) {
 		{strings.Replace(ip(lan, ""), "</ip>", "</ip><ip address='10.1.2.129' prefix='25'/>", 1), "invalid ip: 10.1.2.129/25 overlaps with 10.1.2.1/24"},
 		{strings.Replace(ip(lan, ""), "</ip>", "</ip><ip address='10.2.2.1' prefix='25'><dhcp/></ip>", 1), ""},
 		{strings.Replace(ip(lan, ""), "<forward/>", "<forward><nat><port start='9' end='3'/></nat></forward>", 1), "invalid forward/nat/port: start 9 is after end 3"},
-		{strings.Replace(ip(lan, ""), "<forward/>", "<forward><nat><port start='2000' end='3000'/></nat></forward>", 1), "forward/nat/port is not supported: source ports are always taken from 1024 to 65535; leave it out"},
+		{strings.Replace(ip(lan, ""), "<forward/>", "<forward><nat><port start='2000' end='3000'/></nat></forward>", 1), ""},
+		{natted("<port start='0' end='3'/>"), "invalid forward/nat/port: ports are 1 to 65535"},
+		{natted("<port start='1' end='65536'/>"), "invalid forward/nat/port: port: 65536 is too large (limit 65535)"},
+		{natted("<port start='1'/>"), `invalid forward/nat/port: port: "" is not a number`},
+		{natted("<address start='192.0.2.1' end='192.0.2.9'/><port start='80' end='80'/>"), ""},
+		{natted("<address start='192.0.2.9' end='192.0.2.1'/>"), "invalid forward/nat/address: start 192.0.2.9 is after end 192.0.2.1"},
+		{natted("<address start='192.0.2.9'/>"), `invalid forward/nat/address: malformed address ""`},
+		{natted("<address start='2001:db8::1' end='2001:db8::2'/>"), "invalid forward/nat/address: 2001:db8::1 is no IPv4 address: guests are given other addresses in IPv4 only"},
+		{natted("<address start='192.0.2.1' end='2001:db8::2'/>"), "invalid forward/nat/address: 192.0.2.1 and 2001:db8::2 are of different families"},
+		{natted("<address start='127.0.0.1' end='127.0.0.2'/>"), "invalid forward/nat/address: nobody outside answers to 127.0.0.1"},
 		{"<network><name>n</name><forward mode='bridge'/><bridge name='br0'/></network>", ""},
 	} {
 		got := ""

@@ -105,17 +105,19 @@ func namesProtocol(key []Term) bool {
 
 // nat reads the statement after the look-up that brought its value.
 func (d *ruleDecoder) nat(s *attrSet) {
+	kind := "nat"
+	for word, number := range natKinds() {
+		if number == s.uint32(unix.NFTA_NAT_TYPE) {
+			kind = word
+		}
+	}
 	n := d.mapped
 	d.mapped = nil
 	if n == nil {
-		d.opaque("nat")
+		d.opaque(kind) // to what stands in the rule
 		return
 	}
-	for kind, number := range natKinds() {
-		if number == s.uint32(unix.NFTA_NAT_TYPE) {
-			n.Kind = kind
-		}
-	}
+	n.Kind = kind
 	reg := func(attr uint16) int { return word(s.uint32(attr)) }
 	ports := s.has(unix.NFTA_NAT_REG_PROTO_MIN)
 	at := d.mappedAt
@@ -142,8 +144,8 @@ func (d *ruleDecoder) nat(s *attrSet) {
 			}
 		}
 	}
-	if n.Kind == "" || n.Data == "" {
-		d.opaque("nat")
+	if n.Kind == "nat" || n.Data == "" {
+		d.opaque(kind)
 		return
 	}
 	d.out = append(d.out, *n)

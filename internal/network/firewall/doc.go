@@ -13,7 +13,11 @@
 //	devnat24 192.168.122.0 . eth0           as nat24, for what leaves by that link
 //	devin24  virbr0 . 192.168.122.0 . eth0  as in24, by that link
 //
-//	ip6/…    the same for IPv6
+//	snat24       192.168.122.0 : 192.0.2.1-192.0.2.9               what that source becomes, instead of the outgoing link's address
+//	snatports24  192.168.122.0 : 192.0.2.1-192.0.2.9 . 1024-65535  the same for TCP and UDP, with the ports
+//	ports24_2000_3000  192.168.122.0                               TCP and UDP from it get these ports of the link's address
+//
+//	ip6/…    the same for IPv6, where no addresses can be named
 //
 // The sets of a prefix length and their rules are added when the first network with it joins, those with a link apart from
 // those without; a table appears with its first element and disappears with its last. So a host without IPv6 networks has no IPv6 rules.

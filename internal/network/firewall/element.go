@@ -49,7 +49,7 @@ func (t table) own(elements []Element) []Element {
 // check refuses what would be in a set and never match. The set has the table's own name.
 func (t table) check(e Element) error {
 	if t.setType(e.Set) == "" {
-		return fmt.Errorf("%w: no set %q: use bridges, same, or net, nat, in, devnet, devnat or devin with a prefix length of 1 to 32; for IPv6 the same after ip6/, up to 128", ErrElement, t.prefix()+e.Set)
+		return fmt.Errorf("%w: no set %q: use bridges, same, or net, nat, in, devnet, devnat, devin, snat, snatports or ports (with a range) with a prefix length of 1 to 32; for IPv6 the same after ip6/, up to 128, without snat", ErrElement, t.prefix()+e.Set)
 	}
 	x := &nft.Transaction{}
 	if x.Add(nft.Elements{Set: t.set(e.Set), Keys: []string{e.Key}}); x.Err() != nil {
@@ -59,11 +59,16 @@ func (t table) check(e Element) error {
 	if kind == "" {
 		return nil
 	}
-	at := 1 // after the bridge
-	if kind == natSets {
-		at = 0
+	address := strings.Split(e.Key, " . ")[0]
+	switch kind {
+	case netSets, inSets: // after the bridge
+		address = strings.Split(e.Key, " . ")[1]
+	case snatSets, snatPortsSets:
+		address, _, _ = strings.Cut(e.Key, " : ")
+		if c, err := t.set(e.Set).Canonical(e.Key); err != nil || c != e.Key {
+			return fmt.Errorf("%w: write %s as %s (%v)", ErrElement, e.Key, c, err)
+		}
 	}
-	address := strings.Split(e.Key, " . ")[at]
 	a, err := netip.ParseAddr(address)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrElement, err)

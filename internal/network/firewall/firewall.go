@@ -193,7 +193,8 @@ func (f *Firewall) rebuild(ctx context.Context, x *nft.Transaction, t table, add
 	x.Delete(t.object())
 	keep := slices.DeleteFunc(elementsOf(full), func(e Element) bool {
 		s, _ := full.Set(e.Set)
-		return s.Type != t.setType(e.Set) || t.check(e) != nil || slices.Contains(del, e)
+		want := t.set(e.Set)
+		return s.Type != want.Type || s.Data != want.Data || t.check(e) != nil || slices.Contains(del, e) || slices.ContainsFunc(add, func(a Element) bool { return leadElsewhere(a, e) })
 	})
 	for _, e := range add {
 		if !slices.Contains(keep, e) {
@@ -224,9 +225,12 @@ func (f *Firewall) change(ctx context.Context, x *nft.Transaction, t table, l *n
 			t.addGroup(x, g)
 		}
 	}
+	if err := f.deleteMapped(ctx, x, t, l, del); err != nil {
+		return err
+	}
 	t.add(x, add)
 	for set, keys := range bySet(del) {
-		if _, ok := l.Set(set); !ok {
+		if s, ok := l.Set(set); !ok || s.Data != "" {
 			continue
 		}
 		// Adding first makes the deletion of what is gone already a success, without reading the set.

@@ -35,9 +35,17 @@ const oneNetwork = `table ip taproom {
 		iifname . ip saddr & 255.255.255.0 @net24 accept
 	}
 
+	chain guests_ports {
+	}
+
+	chain guests_snat {
+	}
+
 	chain guests_nat {
 		ip daddr 224.0.0.0/24 return
 		ip daddr 255.255.255.255 return
+		jump guests_ports
+		jump guests_snat
 		meta l4proto tcp masquerade to :1024-65535
 		meta l4proto udp masquerade to :1024-65535
 		masquerade
@@ -115,8 +123,16 @@ const oneNetwork6 = `table ip6 taproom {
 		iifname . ip6 saddr & ffff:ffff:ffff:ffff:: @net64 accept
 	}
 
+	chain guests_ports {
+	}
+
+	chain guests_snat {
+	}
+
 	chain guests_nat {
 		ip6 daddr ff02::/16 return
+		jump guests_ports
+		jump guests_snat
 		meta l4proto tcp masquerade to :1024-65535
 		meta l4proto udp masquerade to :1024-65535
 		masquerade

@@ -7,7 +7,7 @@ import (
 	"taproom/internal/host/nft"
 )
 
-// Names of sets and chains. guestsIn, guestsOut and postrouting hold the rules of each group.
+// Names of sets and chains. guestsIn, guestsOut and postrouting hold the rules of each group, and so do guestsPorts and guestsSNAT.
 const (
 	bridges = "bridges"
 	same    = "same"
@@ -56,7 +56,11 @@ func (t table) object() nft.Table {
 }
 
 func (t table) set(name string) nft.Set {
-	return nft.Set{Family: t.family, Table: t.name, Name: name, Type: t.setType(name)}
+	s := nft.Set{Family: t.family, Table: t.name, Name: name, Type: t.setType(name)}
+	if g, kind := t.groupOf(name); g.as != asUsual {
+		_, s.Data = t.outwardType(kind)
+	}
+	return s
 }
 
 func (t table) chain(name string) nft.Chain {
@@ -72,7 +76,7 @@ func (t table) base(name, kind string, priority int32) nft.Chain {
 // chains in the order of their creation: what is jumped to comes first.
 func (t table) chains() []nft.Chain {
 	return []nft.Chain{
-		t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsNAT), t.chain(guestsReach),
+		t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsPorts), t.chain(guestsSNAT), t.chain(guestsNAT), t.chain(guestsReach),
 		t.base(forward, "filter", 0), t.base(input, "filter", 0), t.base(output, "filter", 0), t.base(postrouting, "nat", 100),
 	}
 }
@@ -114,6 +118,8 @@ func (t table) masquerading() []nft.Rule {
 	}
 	ports := nft.Masquerade{Min: 1024, Max: 65535}
 	return append(out,
+		t.rule(guestsNAT, "", nft.Jump(guestsPorts)),
+		t.rule(guestsNAT, "", nft.Jump(guestsSNAT)),
 		// A server that trusts low ports (NFS) must not take a guest for a privileged program of the host.
 		t.rule(guestsNAT, "", proto("tcp"), ports),
 		t.rule(guestsNAT, "", proto("udp"), ports),
@@ -220,7 +226,8 @@ func (t table) intact(l *nft.Listing) bool {
 	}
 	for _, c := range t.chains() {
 		a, b := texts(want, c.Name), texts(l.Rules, c.Name)
-		if c.Name == guestsIn || c.Name == guestsOut || c.Name == postrouting {
+		switch c.Name {
+		case guestsIn, guestsOut, guestsPorts, guestsSNAT, postrouting:
 			slices.Sort(a)
 			slices.Sort(b)
 		}

@@ -3,6 +3,7 @@ package firewall
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,12 +21,15 @@ const (
 
 // group is sets and rules that come together, with the first element that needs them. The zero group is none.
 type group struct {
-	bits  int  // the prefix length of the networks
-	byDev bool // of those that have one link as their way out
+	bits  int    // the prefix length of the networks
+	byDev bool   // of those that have one link as their way out
+	as    lookAs // of those that look like something particular to the outside
+	ports Ports  // with asPorts
 }
 
 func (g group) compare(o group) int {
-	return cmp.Or(cmp.Compare(g.bits, o.bits), cmp.Compare(g.prefix(), o.prefix()))
+	return cmp.Or(cmp.Compare(g.bits, o.bits), cmp.Compare(g.prefix(), o.prefix()), cmp.Compare(g.as, o.as),
+		cmp.Compare(g.ports.First, o.ports.First), cmp.Compare(g.ports.Last, o.ports.Last))
 }
 
 // prefix is what the names of its sets begin with.
@@ -39,9 +43,14 @@ func (g group) prefix() string {
 func (g group) set(kind string) string { return g.prefix() + kind + strconv.Itoa(g.bits) }
 
 // sets are the names of its sets.
-func (g group) sets() []string { return []string{g.set(netSets), g.set(natSets), g.set(inSets)} }
+func (g group) sets() []string {
+	if g.as != asUsual {
+		return g.outwardSets()
+	}
+	return []string{g.set(netSets), g.set(natSets), g.set(inSets)}
+}
 
-var setForm = regexp.MustCompile(`^(dev)?(net|nat|in)([1-9][0-9]{0,2})$`)
+var setForm = regexp.MustCompile(`^(?:(dev)?(net|nat|in)|(snat|snatports|ports))([1-9][0-9]{0,2})(?:_([0-9]+)_([0-9]+))?$`)
 
 // groupOf returns the group that a set is of, and which of it.
 func (t table) groupOf(set string) (g group, kind string) {
@@ -49,15 +58,31 @@ func (t table) groupOf(set string) (g group, kind string) {
 	if m == nil {
 		return group{}, ""
 	}
-	n, err := strconv.Atoi(m[3])
+	n, err := strconv.Atoi(m[4])
 	if err != nil || n > t.longest() {
 		return group{}, ""
 	}
-	return group{bits: n, byDev: m[1] != ""}, m[2]
+	g, kind = group{bits: n, byDev: m[1] != ""}, m[2]+m[3]
+	switch kind {
+	case snatSets, snatPortsSets:
+		g.as = asAddresses
+	case portsSets:
+		g.as = asPorts
+		g.ports, err = ParsePorts(m[5] + "-" + m[6])
+	}
+	// A name has one form, or it would read back as another.
+	if err != nil || !slices.Contains(g.sets(), set) || g.as == asAddresses && t.v6() {
+		return group{}, ""
+	}
+	return g, kind
 }
 
 // groupType is the type of a set of a group.
 func (t table) groupType(g group, kind string) string {
+	if g.as != asUsual {
+		key, _ := t.outwardType(kind)
+		return key
+	}
 	address := "ipv4_addr"
 	if t.v6() {
 		address = "ipv6_addr"
@@ -75,13 +100,14 @@ func (t table) groupType(g group, kind string) string {
 
 // groupRules returns the rules of one group.
 func (t table) groupRules(g group) []nft.Rule {
-	iif, oif := []nft.Term{{Field: nft.IIfName}}, []nft.Term{{Field: nft.OIfName}}
-	saddr, daddr := nft.Term{Field: nft.IPSaddr, Bits: g.bits}, nft.Term{Field: nft.IPDaddr, Bits: g.bits}
-	if t.v6() {
-		saddr.Field, daddr.Field = nft.IP6Saddr, nft.IP6Daddr
+	if g.as != asUsual {
+		return t.outwardRules(g)
 	}
-	if g.bits == t.longest() { // nft lists a mask of all bits as none
-		saddr.Bits, daddr.Bits = 0, 0
+	iif, oif := []nft.Term{{Field: nft.IIfName}}, []nft.Term{{Field: nft.OIfName}}
+	saddr := t.saddr(g)
+	daddr := nft.Term{Field: nft.IPDaddr, Bits: saddr.Bits}
+	if t.v6() {
+		daddr.Field = nft.IP6Daddr
 	}
 	out, back := append(iif, saddr), append(oif, daddr)
 	natted := []nft.Term{saddr}
@@ -100,4 +126,16 @@ func (t table) groupRules(g group) []nft.Rule {
 		t.rule(postrouting, "", append(nat, nft.Jump(guestsNAT))...),
 		t.rule(guestsIn, "", in(g.set(inSets), back...), nft.Jump(guestsReach)),
 	}
+}
+
+// saddr is the subnet of the sender, by the length of a group.
+func (t table) saddr(g group) nft.Term {
+	saddr := nft.Term{Field: nft.IPSaddr, Bits: g.bits}
+	if t.v6() {
+		saddr.Field = nft.IP6Saddr
+	}
+	if g.bits == t.longest() { // nft lists a mask of all bits as none
+		saddr.Bits = 0
+	}
+	return saddr
 }

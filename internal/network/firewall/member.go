@@ -19,6 +19,10 @@ const (
 	KindNet    Kind = "net"
 	KindNAT    Kind = "nat"
 	KindIn     Kind = "in"
+
+	KindSNAT      Kind = snatSets
+	KindSNATPorts Kind = snatPortsSets
+	KindPorts     Kind = portsSets
 )
 
 // Member is an element taken apart, for a back end that has no sets.
@@ -27,8 +31,11 @@ type Member struct {
 	V6     bool
 	Bridge string       // empty in a KindNAT
 	To     string       // of a KindSame: the bridge that packets leave by
-	Net    netip.Prefix // of a KindNet, KindNAT and KindIn
-	Dev    string       // of these: the one link that is the way out, if there is only one
+	Net    netip.Prefix // of all but KindBridge and KindSame
+	Dev    string       // of a KindNet, KindNAT and KindIn: the one link that is the way out, if there is only one
+
+	Sources Addresses // of a KindSNAT and KindSNATPorts: what guests look like
+	Ports   Ports     // of a KindSNATPorts and KindPorts
 }
 
 // Parse takes an element apart. An error is an ErrElement.
@@ -52,8 +59,14 @@ func Parse(e Element) (Member, error) {
 		m.Bridge = e.Key
 		return m, nil
 	}
-	if m.Kind = Kind(kind); m.Kind != KindNAT {
+	m.Kind = Kind(kind)
+	switch m.Kind {
+	case KindNet, KindIn:
 		m.Bridge, words = words[0], words[1:]
+	case KindSNAT, KindSNATPorts:
+		return m, m.sources(e.Key, g)
+	case KindPorts:
+		m.Ports = g.ports
 	}
 	a, err := netip.ParseAddr(words[0])
 	if err != nil {
@@ -75,6 +88,8 @@ func (m Member) Element() Element {
 		set, key = bridges, []string{m.Bridge}
 	case KindSame:
 		set, key = same, []string{m.Bridge, m.To}
+	case KindSNAT, KindSNATPorts, KindPorts:
+		return m.outward()
 	default:
 		set = group{bits: m.Net.Bits(), byDev: m.Dev != ""}.set(string(m.Kind))
 		if m.Kind != KindNAT {

@@ -22,7 +22,7 @@ func (f *Firewall) Render(add, del []Element) []string {
 }
 
 func (t table) render(add, del []Element) []string {
-	var out []string
+	out := t.renderMapped(del)
 	if len(add) > 0 {
 		x := &nft.Transaction{}
 		t.addBase(x)
@@ -30,7 +30,8 @@ func (t table) render(add, del []Element) []string {
 		for _, g := range t.groups(nil, add) {
 			x := &nft.Transaction{}
 			t.addGroup(x, g)
-			out = append(out, t.unless("set", t.name+" "+g.sets()[0], x))
+			first := t.set(g.sets()[0])
+			out = append(out, t.unless(setWord(first), t.name+" "+first.Name, x))
 		}
 		x = &nft.Transaction{}
 		t.add(x, add)
@@ -41,6 +42,9 @@ func (t table) render(add, del []Element) []string {
 	}
 	groups := bySet(del)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		if t.set(name).Data != "" {
+			continue
+		}
 		x := &nft.Transaction{}
 		x.Add(nft.Elements{Set: t.set(name), Keys: groups[name]})
 		x.Delete(nft.Elements{Set: t.set(name), Keys: groups[name]})

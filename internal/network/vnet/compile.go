@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taproom/internal/host"
+	"taproom/internal/network/firewall"
 	"taproom/internal/network/packet"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
@@ -97,16 +98,6 @@ func forwardMode(n *spec.Network) (string, error) {
 	case n.Routed() || mode == modeBridge || mode == modePrivate || mode == modeVEPA || mode == modePassthrough:
 	default:
 		return "", unsupported("forward/@mode", "%s is not implemented; use nat, route, open, bridge, private, vepa, passthrough or no <forward>", mode)
-	}
-	switch {
-	case f.NAT != nil && f.NAT.Address != nil:
-		return "", unsupported("forward/nat/address", "the address is always that of the outgoing link; leave it out")
-	}
-	if f.NAT != nil && f.NAT.Port != nil {
-		first, last, err := f.NAT.Port.Ports()
-		if err != nil || first != 1024 || last != 65535 { // what libvirt writes when nothing was asked for
-			return "", unsupported("forward/nat/port", "source ports are always taken from 1024 to 65535; leave it out")
-		}
 	}
 	return mode, nil
 }
@@ -207,9 +198,23 @@ func elements(n *spec.Network, mode string, subnet netip.Prefix) []state.Element
 	out := []state.Element{element("net", n.Bridge.Name+" . "+network)}
 	hidden := mode == modeNAT && (subnet.Addr().Is4() || n.Forward.NAT != nil && n.Forward.NAT.IPv6 == "yes")
 	if hidden {
-		return append(out, element("nat", network))
+		return append(append(out, element("nat", network)), sources(n.Forward.NAT, subnet)...)
 	}
 	return append(out, element("in", n.Bridge.Name+" . "+network))
+}
+
+// sources are what says which addresses and ports guests look like, where the document does. Addresses are of IPv4, as with
+// libvirt: a subnet of IPv6 gets the ports alone.
+func sources(nat *spec.NAT, subnet netip.Prefix) []state.Element {
+	first, last, low, high := nat.Sources()
+	to := firewall.Addresses{First: first, Last: last}
+	if subnet.Addr().Is6() {
+		to = firewall.Addresses{}
+	}
+	if !to.First.IsValid() && low == spec.NATFirstPort && high == spec.NATLastPort {
+		return nil
+	}
+	return firewall.Sources(subnet, to, firewall.Ports{First: low, Last: high})
 }
 
 func invalid(element, format string, a ...any) error {

@@ -78,6 +78,11 @@ func fromRule(r nft.Rule) Rule {
 			out.Verdict = "drop"
 		case nft.Masquerade:
 			out.Verdict = "masquerade"
+		case nft.NAT: // what its map knows
+			out.Conds = append(out.Conds, Cond{Key: v.String()})
+			if out.Verdict = "masquerade"; v.Kind == "dnat" {
+				out.Verdict, out.Unsure = "", true
+			}
 		case nft.Opaque:
 			out.opaque(v)
 		default: // a lookup in a set
@@ -99,9 +104,9 @@ func keyOfField(f nft.Field) string {
 		return "dst"
 	case nft.L4Proto:
 		return "proto"
-	case nft.TCPSport, nft.UDPSport:
+	case nft.TCPSport, nft.UDPSport, nft.THSport:
 		return "sport"
-	case nft.TCPDport, nft.UDPDport:
+	case nft.TCPDport, nft.UDPDport, nft.THDport:
 		return "dport"
 	}
 	return string(f)

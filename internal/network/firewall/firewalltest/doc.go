@@ -84,6 +84,17 @@ func ByDev(mode, bridge, subnet, dev string) []firewall.Element {
 	return es
 }
 
+// SeenAs are what a network of mode nat has whose guests look like these addresses to the outside, or with "" like the
+// link's, and these ports.
+func SeenAs(bridge, subnet, first, last string, low, high uint16) []firewall.Element {
+	var to firewall.Addresses
+	if first != "" {
+		to = firewall.Addresses{First: netip.MustParseAddr(first), Last: netip.MustParseAddr(last)}
+	}
+	ports := firewall.Ports{First: low, Last: high}
+	return append(Elements("nat", bridge, subnet), firewall.Sources(netip.MustParsePrefix(subnet), to, ports)...)
+}
+
 func apply(t testing.TB, b firewall.Backend, add, del []element) {
 	t.Helper()
 	if err := b.Apply(t.Context(), add, del); err != nil {

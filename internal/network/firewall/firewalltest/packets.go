@@ -121,6 +121,26 @@ func (w *world) reaches(what string, from *hosttest.NS, to, seenAs string, masqu
 	}
 }
 
+// looksLike asks the outside which address and port it sees, which must be within these.
+func (w *world) looksLike(what string, from *hosttest.NS, first, last string, low, high uint16) {
+	w.t.Helper()
+	for _, network := range []string{"tcp", "udp"} {
+		got, err := w.ask(from, network, w.f.away, "")
+		seen, perr := netip.ParseAddrPort(got)
+		if err != nil || perr != nil {
+			w.t.Errorf("%s%s by %s: got %q, error %v", w.what, what, network, got, errors.Join(err, perr))
+			continue
+		}
+		a := seen.Addr()
+		if a.Less(netip.MustParseAddr(first)) || netip.MustParseAddr(last).Less(a) || seen.Port() < low || seen.Port() > high {
+			w.t.Errorf("%s%s by %s: seen as %s; want %s-%s and ports %d-%d", w.what, what, network, got, first, last, low, high)
+		}
+	}
+	if out, err := from.Try("ping", "-c1", "-W60", w.f.away); err != nil {
+		w.t.Errorf("%s%s by ICMP: %v\n%s", w.what, what, err, out)
+	}
+}
+
 // refused expects an answer that says so, at once, and not silence.
 func (w *world) refused(what string, from *hosttest.NS, to, source string) {
 	w.t.Helper()

@@ -42,6 +42,9 @@ func each() []element {
 		Elements("isolated", "virbr2", "10.1.0.0/16"), Elements("isolated", "virbr2", "fd00:3::/64"),
 		Elements("nat", "virbr3", "192.0.2.1/32"), Elements("route", "virbr3", "2001:db8::1/128"),
 		Elements("route", "virbr4", "10.2.0.0/16"), ByDev("nat", "virbr5", "10.3.0.0/16", "eth0"), ByDev("route", "virbr5", "fd00:5::/64", "eth0"),
+		SeenAs("virbr26", "10.4.0.0/24", "192.0.2.1", "192.0.2.9", 1024, 65535), SeenAs("virbr27", "10.4.1.0/24", "192.0.2.0", "192.0.2.7", 80, 80),
+		SeenAs("virbr28", "10.5.0.0/16", "192.0.2.1", "192.0.2.1", 5000, 6000), SeenAs("virbr29", "10.6.0.1/32", "192.0.2.1", "192.0.2.1", 7, 7),
+		SeenAs("virbr210", "10.4.2.0/24", "", "", 2000, 3000), SeenAs("virbr210", "fd00:6::/64", "", "", 80, 80),
 	)
 }
 
@@ -234,6 +237,16 @@ func refused(t *testing.T, h *Host) {
 		{Set: "same", Key: "virbr0"},
 		{Set: "nat24", Key: "2001:db8::"},
 		{Set: "ip6/net64", Key: "virbr0 . fd00::1"},
+		{Set: "snat24", Key: "10.4.0.0"},
+		{Set: "snat24", Key: "10.4.0.1 : 192.0.2.1-192.0.2.9"},
+		{Set: "snat24", Key: "10.4.0.0 : 192.0.2.9-192.0.2.1"},
+		{Set: "snat24", Key: "10.4.0.0 : 192.0.2.0-192.0.2.7"}, // is 192.0.2.0/29
+		{Set: "snatports24", Key: "10.4.0.0 : 192.0.2.1-192.0.2.9"},
+		{Set: "ports24_0_5", Key: "10.4.0.0"},
+		{Set: "ports24_05_6", Key: "10.4.0.0"},
+		{Set: "ports24", Key: "10.4.0.0"},
+		{Set: "nat24_5_6", Key: "10.4.0.0"},
+		{Set: "ip6/snat64", Key: "fd00:: : 192.0.2.1-192.0.2.9"},
 		{},
 	} {
 		if err := b.Apply(t.Context(), append(slices.Clone(good), e), nil); !errors.Is(err, firewall.ErrElement) {
@@ -250,14 +263,24 @@ func refused(t *testing.T, h *Host) {
 // walk goes from state to state; each has the elements that were asked for, and all lead back to nothing.
 func walk(t *testing.T, h *Host) {
 	b := h.Open(t, Table)
-	modes := []string{"nat", "route", "isolated", "open"}
+	modes := []string{"nat", "route", "isolated", "open", "as addresses", "as others", "as ports"}
 	have := map[int][]element{}
 	seed := uint32(1)
-	for range 24 {
+	for range 40 {
 		seed = seed*1664525 + 1013904223
-		i, mode := int(seed>>16%3), modes[seed>>24%4]
-		to := append(Elements(mode, fmt.Sprintf("virbr%d", i), fmt.Sprintf("fd00:%d::/%d", i+1, 48+16*(i%2))),
-			Elements(mode, fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0/%d", 16*i, 12+8*(i%2)))...)
+		i, mode := int(seed>>16%3), modes[seed>>24%7]
+		bridge, four, six := fmt.Sprintf("virbr%d", i), fmt.Sprintf("10.%d.0.0/%d", 16*i, 12+8*(i%2)), fmt.Sprintf("fd00:%d::/%d", i+1, 48+16*(i%2))
+		var to []element
+		switch mode { // from one to another a key of a map leads elsewhere
+		case "as addresses":
+			to = SeenAs(bridge, four, "192.0.2.1", "192.0.2.9", 1024, 65535)
+		case "as others":
+			to = SeenAs(bridge, four, "192.0.2.1", "192.0.2.8", 1024, 65535)
+		case "as ports":
+			to = slices.Concat(SeenAs(bridge, six, "", "", 2000, 3000), SeenAs(bridge, four, "", "", 2000, 3000))
+		default:
+			to = slices.Concat(Elements(mode, bridge, six), Elements(mode, bridge, four))
+		}
 		apply(t, b, minus(to, have[i]), minus(have[i], to))
 		have[i] = to
 		observed(t, h.Open(t, Table), have[0], have[1], have[2])

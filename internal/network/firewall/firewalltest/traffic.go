@@ -30,6 +30,8 @@ func RunTraffic(t *testing.T, open func(t testing.TB) *Host) {
 			}
 			apply(t, b, nil, have)
 			w.oneWayOut(b)
+			w.othersPorts(b)
+			w.othersAddresses(b)
 			w.what = "without rules: "
 			w.reaches("guest to outside", w.a, f.away, f.guestA, false)
 		})
@@ -55,6 +57,47 @@ func (w *world) oneWayOut(b firewall.Backend) {
 	w.reaches("routed guest to outside by its link", w.a, f.away, f.guestA, false)
 	w.reaches("outside to routed guest by its link", w.away, f.guestA, f.away, false)
 	apply(w.t, b, nil, slices.Concat(elsewhere, routedBy))
+}
+
+// othersPorts checks networks that name the ports their guests get.
+func (w *world) othersPorts(b firewall.Backend) {
+	w.t.Helper()
+	w.what = "ports: "
+	f := w.f
+	own := SeenAs(bridgeA, f.netA, "", "", 40000, 40099)
+	have := slices.Concat(own, Elements("nat", bridgeB, f.netB))
+	apply(w.t, b, have, nil)
+	w.looksLike("guest to outside", w.a, f.hostAway, f.hostAway, 40000, 40099)
+	w.reaches("guest of the network beside it", w.b, f.away, f.hostAway, true)
+	w.multicasts()
+	other := SeenAs(bridgeA, f.netA, "", "", 50000, 50000)
+	apply(w.t, b, minus(other, own), minus(own, other))
+	w.looksLike("guest after a change", w.a, f.hostAway, f.hostAway, 50000, 50000)
+	apply(w.t, b, nil, slices.Concat(have, other))
+}
+
+// othersAddresses checks networks that name the addresses their guests get.
+func (w *world) othersAddresses(b firewall.Backend) {
+	w.t.Helper()
+	if w.f.name == "IPv6" {
+		return
+	}
+	w.what = "addresses: "
+	f := w.f
+	w.away.Shell("for n in 11 12 21; do ip route add 192.0.2.$n/32 via " + f.hostAway + "; done")
+	own := SeenAs(bridgeA, f.netA, "192.0.2.11", "192.0.2.12", 40000, 40099)
+	have := slices.Concat(own, Elements("nat", bridgeB, f.netB))
+	apply(w.t, b, have, nil)
+	w.looksLike("guest to outside", w.a, "192.0.2.11", "192.0.2.12", 40000, 40099)
+	w.reaches("guest of the network beside it", w.b, f.away, f.hostAway, true)
+	w.reaches("guest to guest of its network", w.a, f.guestA2, f.guestA, false)
+	w.reaches("guest to host", w.a, f.hostA, f.guestA, false)
+	w.refused("outside to guest", w.away, f.guestA, "")
+	w.multicasts()
+	other := SeenAs(bridgeA, f.netA, "192.0.2.21", "192.0.2.21", 1024, 65535)
+	apply(w.t, b, minus(other, own), minus(own, other))
+	w.looksLike("guest after a change", w.a, "192.0.2.21", "192.0.2.21", 1024, 65535)
+	apply(w.t, b, nil, slices.Concat(have, other))
 }
 
 // leaves reports whether guests of a network get out, and enters whether others get to them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"strings"
 
 	"taproom/internal/host/xtables"
 	"taproom/internal/network/firewall"
@@ -25,6 +26,8 @@ const (
 	answer    = "answer"
 	post      = "post"
 	masq      = "masq"
+	ports     = "ports"
+	snat      = "snat"
 	longest   = 28 // of a chain's name, in the kernel
 	tableNAT  = "nat"
 	tableMain = "filter"
@@ -49,6 +52,8 @@ type chainSpec struct {
 func (l layout) chains() []chainSpec {
 	jump := func(name string) string { return "-j " + l.chain(name) }
 	return []chainSpec{
+		{table: tableNAT, name: ports},
+		{table: tableNAT, name: snat},
 		{table: tableNAT, name: masq, tail: l.masquerading()},
 		{table: tableNAT, name: post, from: "POSTROUTING"},
 		{table: tableMain, name: same},
@@ -77,6 +82,7 @@ func (l layout) masquerading() []string {
 	for _, to := range local {
 		rules = append(rules, "-d "+to+" -j RETURN")
 	}
+	rules = append(rules, "-j "+l.chain(ports), "-j "+l.chain(snat)) // of networks that name addresses, or ports
 	return append(rules, "-p tcp -j MASQUERADE --to-ports 1024-65535", "-p udp -j MASQUERADE --to-ports 1024-65535", "-j MASQUERADE")
 }
 
@@ -135,8 +141,23 @@ func (l layout) rules(m firewall.Member) []place {
 		}
 		// What stays in the network, also bridged under br_netfilter, keeps its source.
 		return []place{{tableNAT, post, fmt.Sprintf("-s %s ! -d %s -j %s", m.Net, m.Net, l.chain(masq))}}
+	case firewall.KindSNAT:
+		return []place{{tableNAT, snat, fmt.Sprintf("-s %s -j SNAT --to-source %s", m.Net, m.Sources)}}
+	case firewall.KindSNATPorts:
+		return withPorts(m, fmt.Sprintf("SNAT --to-source %s:%s", m.Sources, m.Ports))
+	case firewall.KindPorts:
+		return withPorts(m, fmt.Sprintf("MASQUERADE --to-ports %s", m.Ports))
 	}
 	return nil
+}
+
+// withPorts are the rules for the protocols that have ports.
+func withPorts(m firewall.Member, target string) []place {
+	var out []place
+	for _, p := range []string{"tcp", "udp"} {
+		out = append(out, place{tableNAT, ports, fmt.Sprintf("-s %s -p %s -j %s", m.Net, p, target)})
+	}
+	return out
 }
 
 // by is an option with a link, where there is one.
@@ -167,11 +188,15 @@ func (l layout) member(chain string, r xtables.Rule) (firewall.Member, bool) {
 		m.Kind, m.Bridge, m.Dev, address = firewall.KindNet, r.Get("-i"), r.Get("-o"), "-s"
 	case post:
 		m.Kind, m.Dev, address = firewall.KindNAT, r.Get("-o"), "-s"
+	case snat, ports:
+		if address = "-s"; !rewritten(chain, r, &m) {
+			return m, false
+		}
 	default:
 		return m, false
 	}
 	switch m.Kind {
-	case firewall.KindNet, firewall.KindIn, firewall.KindNAT:
+	case firewall.KindNet, firewall.KindIn, firewall.KindNAT, firewall.KindSNAT, firewall.KindSNATPorts, firewall.KindPorts:
 		var err error
 		if m.Net, err = netip.ParsePrefix(r.Get(address)); err != nil {
 			return m, false
@@ -179,6 +204,25 @@ func (l layout) member(chain string, r xtables.Rule) (firewall.Member, bool) {
 	}
 	_, err := l.parse(m.Element())
 	return m, err == nil
+}
+
+// rewritten reads what a source becomes.
+func rewritten(chain string, r xtables.Rule, m *firewall.Member) bool {
+	addresses, portRange, both := strings.Cut(r.Get("--to-source"), ":")
+	var err1, err2 error
+	switch {
+	case addresses != "" && chain == snat:
+		m.Kind = firewall.KindSNAT
+		m.Sources, err1 = firewall.ParseAddresses(addresses)
+	case addresses != "" && both:
+		m.Kind = firewall.KindSNATPorts
+		m.Sources, err1 = firewall.ParseAddresses(addresses)
+		m.Ports, err2 = firewall.ParsePorts(portRange)
+	default:
+		m.Kind = firewall.KindPorts
+		m.Ports, err2 = firewall.ParsePorts(r.Get("--to-ports"))
+	}
+	return err1 == nil && err2 == nil
 }
 
 // plain are the names that iptables takes for what they are: a "+" at the end would be any name that begins so.
