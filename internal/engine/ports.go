@@ -29,7 +29,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	p.chosen = map[string]int{}
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), Guest: strings.ToLower(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
-		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.GivenTap() {
+		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.Socket() && !nic.GivenTap() {
 			p.e.releasePorts(ports)
 			return nil, needsRoot(fmt.Sprintf("domain '%s': NIC %s: type='%s'", doc.Name, nic.MAC.Address, nic.Type))
 		}
@@ -54,7 +54,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	return ports, nil
 }
 
-// connect says where a NIC's port goes; linked is false for one that has none of ours: user is QEMU's own, and an
+// connect says where a NIC's port goes; linked is false for one that has none of ours: user and sockets are QEMU's own, and an
 // ethernet's tap may be somebody else's.
 func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (linked bool, err error) {
 	to.Network, to.Bridge, to.Direct, to.Switch, to.Free, to.Managed = "", "", nil, nil, nic.Type == "ethernet", false

@@ -60,11 +60,14 @@ func (c *compiler) netdev(n *spec.Interface, i int, id string, queues int) error
 	if n.Type == "user" {
 		return c.userNetdev(n, i, id)
 	}
+	if n.Socket() {
+		return c.socketNetdev(n, i, id, queues)
+	}
 	if n.GivenTap() {
 		return c.givenTap(n, i, id, queues)
 	}
 	if n.Type != "network" && n.Type != "bridge" && n.Type != "direct" && n.Type != "ethernet" {
-		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, direct, user or ethernet", nicName(n, i), n.Type)
+		return unsupported("interface", "%s: type=%q is not implemented; use network, bridge, direct, user, ethernet, server, client, mcast or udp", nicName(n, i), n.Type)
 	}
 	if i >= len(c.rt.NICs) || c.rt.NICs[i].Tap == "" {
 		return invalid("interface", "%s: no tap was prepared for it", nicName(n, i))

@@ -54,6 +54,7 @@ func TestQEMUAcceptsEveryCommandLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			ns := hosttest.NewNS(t) // its loopback keeps VNC ports apart
+			ns.Shell("ip link set lo up; ip route add 224.0.0.0/4 dev lo")
 			opened := open(t, ns, c.Needs)
 			for _, p := range c.Companions {
 				opened[p.File] = companion(t, p)

@@ -176,7 +176,7 @@ type ControllerTarget struct {
 
 // Interface is a NIC.
 type Interface struct {
-	Type        string           `xml:"type,attr"` // network, bridge, direct, user, ethernet; others are refused by name
+	Type        string           `xml:"type,attr"` // network, bridge, direct, user, ethernet, server, client, mcast, udp; others are refused by name
 	TrustRx     string           `xml:"trustGuestRxFilters,attr,omitempty"`
 	MAC         *MAC             `xml:"mac"`
 	Source      *InterfaceSource `xml:"source"`
@@ -219,6 +219,10 @@ type InterfaceSource struct {
 	Bridge    string `xml:"bridge,attr,omitempty"`
 	Dev       string `xml:"dev,attr,omitempty"`
 	Mode      string `xml:"mode,attr,omitempty"`
+	// Address and Port are where a socket listens or leads, Local where a UDP tunnel begins.
+	Address string         `xml:"address,attr,omitempty"`
+	Port    string         `xml:"port,attr,omitempty"`
+	Local   *SocketAddress `xml:"local"`
 	Extra
 }
 

@@ -3,8 +3,8 @@ package spec
 // nicRules judges interfaces.
 func nicRules() map[string]rule {
 	m := map[string]rule{
-		"devices/interface/@type": values("network bridge direct user ethernet", "vhostuser internal mcast client udp "+
-			"server hostdev vdpa null vds"),
+		"devices/interface/@type": values("network bridge direct user ethernet server client mcast udp", "vhostuser internal "+
+			"hostdev vdpa null vds"),
 		"devices/interface/@trustGuestRxFilters": yesNo(),
 		"devices/interface/@managed":             refuse("host devices are not passed through yet"),
 		"devices/interface/mac/@type":            values("generated static", ""),
@@ -21,7 +21,7 @@ func nicRules() map[string]rule {
 		"devices/interface/backenddomain":        refuse("it is for Xen guests"),
 		"devices/interface/guest":                refuse("it is for containers"),
 	}
-	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules(), switchRules())
+	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules(), nicSocketRules(), switchRules())
 	return m
 }
 

@@ -194,7 +194,7 @@ func (d *Devices) checkControllers() error {
 func (n *Interface) check() error {
 	const at = "devices/interface/"
 	if n.Type == "" {
-		return invalid(at+"@type", "it is missing; use network, bridge, direct, user or ethernet")
+		return invalid(at+"@type", "it is missing; use network, bridge, direct, user, ethernet, server, client, mcast or udp")
 	}
 	if n.MAC != nil {
 		if _, err := parseUnicastMAC(n.MAC.Address); err != nil {
@@ -229,7 +229,7 @@ func (n *Interface) check() error {
 			return invalid(at+"target/@dev", "it is missing: the tap that is there already")
 		}
 	}
-	return cmp.Or(n.checkLink(), n.checkDirect(), n.checkUser(), n.checkSwitch())
+	return cmp.Or(n.checkLink(), n.checkDirect(), n.checkUser(), n.checkSocket(), n.checkSwitch())
 }
 
 // linkName reports whether the kernel takes s as the name of a link (dev_valid_name).

@@ -97,6 +97,13 @@ func (m *machine) try(nics []nic) {
 	m.start(nics)
 	m.says(nics)
 	m.notes()
+	m.traffic(nics)
+	m.remove(nics)
+}
+
+// traffic holds that each NIC has an address and passes what is sent, both ways.
+func (m *machine) traffic(nics []nic) {
+	m.Helper()
 	byMAC := m.links(nics)
 	tcp, udp := echoServers(m.T, m.daemon.NS)
 	for i, nic := range nics {
@@ -113,7 +120,6 @@ func (m *machine) try(nics []nic) {
 			break // each wait for what does not come is long
 		}
 	}
-	m.remove(nics)
 }
 
 // links are the guest's, by address, once each has a lease. Those that have none, or not the driver and interrupts that they

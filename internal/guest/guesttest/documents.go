@@ -102,6 +102,7 @@ var devices = map[string][]string{
 		`<interface type='direct'><source dev='eth0' mode='bridge'/><model type='virtio'/></interface>`,
 		`<interface type='user'><backend type='passt'/><model type='virtio'/></interface>`,
 		`<interface type='bridge'><source bridge='br0'/><vlan><tag id='7'/></vlan><virtualport type='openvswitch'/><model type='virtio'/></interface>`,
+		`<interface type='udp'><source address='127.0.0.1' port='7'><local address='127.0.0.1' port='9'/></source><model type='virtio'/></interface>`,
 	},
 	"smartcard": {`<graphics type='spice' autoport='yes'/><smartcard mode='passthrough' type='spicevmc'/>`},
 	"serial": {
