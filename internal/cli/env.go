@@ -13,6 +13,8 @@ type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// InTerminal says that somebody may answer at Stdin.
+	InTerminal bool
 	// OutTerminal and ErrTerminal say which of them are terminals: only those get progress, and colours where Colour says.
 	OutTerminal, ErrTerminal bool
 	Colour                   bool
@@ -28,6 +30,7 @@ func NewEnv() *Env {
 	dumb := os.Getenv("TERM") == "dumb"
 	return &Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())) && !dumb,
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())) && !dumb,
 		Colour:      os.Getenv("NO_COLOR") == "",

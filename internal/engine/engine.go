@@ -10,6 +10,7 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/engine/hook"
+	"taproom/internal/engine/lanbridge"
 	"taproom/internal/engine/storage"
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
@@ -89,6 +90,7 @@ type Engine struct {
 	switches switches
 	why      whyNot
 	repairs  *store.Store[repaired]
+	lan      *lanbridge.Mover // nil in a session
 	orphans  orphans
 	work     sync.WaitGroup // goroutines that belong to the engine
 	ctx      context.Context
@@ -133,6 +135,9 @@ func (e *Engine) Close() {
 		}
 	}
 	e.work.Wait()
+	if e.lan != nil {
+		e.lan.Close()
+	}
 	e.closeFabric()
 	if e.cgroup != "" {
 		_ = e.k.Remove(e.cgroup) // stays while a guest is in it

@@ -8,6 +8,7 @@ import (
 // LinkState is what the kernel makes of a link by itself, some time after what was asked of it.
 type LinkState struct {
 	Carrier  bool // it is up, and something is at its other end
+	Sends    bool // its queue has been set up, which the kernel does a little after the carrier came for the first time
 	Forwards bool // a port of a bridge that lets frames pass: not one that STP holds back
 }
 
@@ -28,6 +29,9 @@ func (k *Kernel) LinkState(index int) (LinkState, error) {
 		}
 		s.Carrier = nl.DeserializeIfInfomsg(m).Flags&unix.IFF_LOWER_UP != 0
 		err = attrs(m[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) error {
+			if kind == unix.IFLA_QDISC {
+				s.Sends = s.Carrier && unix.ByteSliceToString(value) != "noop"
+			}
 			if kind != unix.IFLA_LINKINFO {
 				return nil
 			}

@@ -33,6 +33,10 @@ func FuzzMessages(f *testing.F) {
 		_, _, _ = parseAddress(bytes.Clone(b))
 		_, _, _ = parseRoute(bytes.Clone(b), unix.AF_INET)
 		_, _, _ = parseRoute(bytes.Clone(b), unix.AF_INET6)
+		_, _, _, _ = parseHostAddress(bytes.Clone(b))
+		_, _ = parseHostRoute(bytes.Clone(b), unix.AF_INET)
+		_, _ = parseHostRoute(bytes.Clone(b), unix.AF_INET6)
+		_, _ = parseRouteRule(bytes.Clone(b))
 		var br Bridge
 		_ = parseBridge(&br, bytes.Clone(b))
 		if files, err := parseRights(nil); files != nil || err != nil {

@@ -38,6 +38,7 @@ type Backend interface {
 	Monitors
 	Networks
 	NetworkPorts
+	LANBridges
 	Storage
 	Events
 	Documents

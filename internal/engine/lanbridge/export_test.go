@@ -1,0 +1,7 @@
+package lanbridge
+
+// Abandon ends the timers and nothing else, as when the process is killed.
+func (m *Mover) Abandon() {
+	m.cancel()
+	m.work.Wait()
+}
