@@ -110,3 +110,14 @@ func TestPacketsFareAsTheSuiteAsks(t *testing.T) {
 		return &firewalltest.Host{NS: ns, Open: func(_ testing.TB, table string) firewall.Backend { return firewall.New(c, table) }}
 	})
 }
+
+// Whatever fails of a request leaves what was there before.
+func TestARequestThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	firewalltest.RunRequests(t, func(t testing.TB) *firewalltest.Host {
+		ns, c := open(t)
+		h := suiteHost(c, func(t testing.TB) string { t.Helper(); return ruleset(t, ns, c) }, nil)
+		h.NS = ns
+		return h
+	})
+}

@@ -28,6 +28,11 @@ func (f *Faulty) FailAt(n int, after bool) {
 
 // Commit is the Backend's, or a fault.
 func (f *Faulty) Commit(ctx context.Context, x *nft.Transaction) error {
+	return f.Fault(func() error { return f.Backend.Commit(ctx, x) }, nft.ErrAnswerLost)
+}
+
+// Fault does a change that counts among the commits. When its answer is lost, that is an error.
+func (f *Faulty) Fault(change func() error, lost error) error {
 	f.mu.Lock()
 	f.left--
 	now, after := f.left == 0, f.after
@@ -35,8 +40,8 @@ func (f *Faulty) Commit(ctx context.Context, x *nft.Transaction) error {
 	if now && !after {
 		return errFault
 	}
-	if err := f.Backend.Commit(ctx, x); err != nil || !now {
+	if err := change(); err != nil || !now {
 		return err
 	}
-	return nft.ErrAnswerLost
+	return lost
 }

@@ -42,7 +42,8 @@ func (e *SilentError) Error() string {
 type bus struct {
 	kernel *host.Kernel
 	socket string
-	ask    time.Duration // how long talk looks for firewalld at most
+	ask    time.Duration                                // how long talk looks for firewalld at most
+	around func(method string, call func() error) error // of tests; nil is the call
 
 	turn     chan struct{} // holds a token while somebody looks for firewalld, or has to do with the fields below
 	conn     *sysbus.Conn
@@ -181,12 +182,19 @@ func (b *bus) talk(ctx context.Context, within time.Duration, f func(context.Con
 func (s *session) call(ctx context.Context, method string, result any, args ...any) error {
 	m := sysbus.Call{Name: s.owner, Path: objectPath, Method: busName + method, Args: args}
 	if result == nil {
-		return s.conn.Call(ctx, m)
+		return s.send(ctx, m)
 	}
-	return s.conn.Call(ctx, m, result)
+	return s.send(ctx, m, result)
 }
 
 // configure calls a method of firewalld's permanent configuration.
 func (s *session) configure(ctx context.Context, method string, args ...any) error {
-	return s.conn.Call(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config." + method, Args: args})
+	return s.send(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config." + method, Args: args})
+}
+
+func (s *session) send(ctx context.Context, m sysbus.Call, results ...any) error {
+	if s.bus.around != nil {
+		return s.bus.around(m.Method, func() error { return s.conn.Call(ctx, m, results...) })
+	}
+	return s.conn.Call(ctx, m, results...)
 }

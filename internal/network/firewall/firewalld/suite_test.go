@@ -8,13 +8,14 @@ import (
 	"taproom/internal/host/hosttest"
 	"taproom/internal/host/nft"
 	"taproom/internal/host/nft/nfttest"
+	"taproom/internal/host/sysbus"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/firewall/firewalld/firewalldtest"
 	"taproom/internal/network/firewall/firewalltest"
 )
 
-const group = 0x7461
+const group = firewalltest.Group
 
 // machine is a namespace with firewalld in it.
 type machine struct {
@@ -99,6 +100,31 @@ func TestBesideFirewalldTheRulesAreWhatTheSuiteAsks(t *testing.T) {
 			Damage: map[string]firewalltest.Damage{
 				"a rule before": damage("insert rule ip taproom forward drop", false),
 				"a table gone":  damage("delete table ip taproom", true),
+			},
+		}
+	})
+}
+
+// changing are the methods that change what firewalld has.
+var changing = []string{".zone.changeZoneOfInterface", ".zone.removeInterface", ".config.addZone2", ".config.addPolicy", ".reload"}
+
+// Whatever fails of a request, with firewalld or the rules, leaves what was there before.
+func TestBesideFirewalldARequestThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	firewalltest.RunRequests(t, func(t testing.TB) *firewalltest.Host {
+		m := newMachine(t, firewalldtest.NFTables)
+		f := &nfttest.Faulty{Backend: m.nft}
+		return &firewalltest.Host{
+			NS: m.ns, Text: m.text, FailAt: f.FailAt,
+			Open: func(t testing.TB, table string) firewall.Backend {
+				b := m.open(t, firewall.New(f, table))
+				b.SetAround(func(method string, call func() error) error {
+					if !slices.ContainsFunc(changing, func(c string) bool { return strings.HasSuffix(method, c) }) {
+						return call()
+					}
+					return f.Fault(call, &sysbus.Error{Name: "org.freedesktop.DBus.Error.Failed", Message: "a fault of the test's"})
+				})
+				return b
 			},
 		}
 	})

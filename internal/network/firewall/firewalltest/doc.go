@@ -1,5 +1,5 @@
-// Package firewalltest holds what every back end of the firewall must do: RunState compares what is there, as text, and
-// RunTraffic what becomes of packets.
+// Package firewalltest holds what every back end of the firewall must do: RunState compares what is there, as text, RunRequests
+// what is left of requests that fail, together with the links that they are about, and RunTraffic what becomes of packets.
 package firewalltest
 
 import (
@@ -36,6 +36,9 @@ type Damage struct {
 	Do    func(t testing.TB)
 	Loses bool // also what says which elements there were
 }
+
+// Group is that of the links which RunRequests makes.
+const Group = 0x7461
 
 // The names of two daemons' tables.
 const (
