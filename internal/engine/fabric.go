@@ -94,7 +94,9 @@ func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope stat
 	env := e.timedEnv(trace)
 	plan, err := planFor(ctx, env, want, scope)
 	if err == nil {
-		e.writeDown(plan)
+		err = e.writeDown(plan)
+	}
+	if err == nil {
 		err = e.explainDirect(plan.Apply(ctx, env))
 	}
 	if err != nil {
@@ -109,7 +111,9 @@ func (e *Engine) convergeRest(ctx context.Context, want state.State, scope state
 	env := e.env()
 	plan, others, err := planRest(ctx, env, want, scope)
 	if err == nil {
-		e.writeDown(plan)
+		err = e.writeDown(plan)
+	}
+	if err == nil {
 		err = e.explainDirect(plan.Apply(ctx, env))
 	}
 	for _, o := range others {
@@ -158,11 +162,14 @@ func planFor(ctx context.Context, env *state.Env, want state.State, scope state.
 }
 
 // writeDown keeps the settings of the machine that a plan changes, with their old values: they carry no label. Those of
-// links go with the links.
-func (e *Engine) writeDown(plan state.Plan) {
+// links go with the links. What cannot be written down is not to be changed.
+func (e *Engine) writeDown(plan state.Plan) error {
 	for _, s := range plan {
 		if set, ok := s.(state.SetSysctl); ok && set.Old != set.Value && !set.OfOurs {
-			e.sysctls.put(e, set)
+			if err := e.sysctls.put(set); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }

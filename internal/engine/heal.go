@@ -251,7 +251,9 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r
 		commands = fmt.Sprintf("%d lines", 1+strings.Count(commands, "\n"))
 	}
 	e.log.Warn(r.somebody()+" changed "+r.what+": it is put back; "+r.instead, "commands", commands)
-	e.writeDown(plan)
+	if err := e.writeDown(plan); err != nil {
+		return err
+	}
 	if err := plan.Apply(ctx, env); err != nil {
 		return errors.Join(err, env.CloseTaps())
 	}

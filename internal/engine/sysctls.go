@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"taproom/internal/engine/store"
@@ -19,12 +20,12 @@ type changedSysctl struct {
 // sysctlLog keeps changed settings, one file each, before they are changed.
 type sysctlLog struct{ *store.Store[changedSysctl] }
 
-func (l sysctlLog) put(e *Engine, s state.SetSysctl) {
+func (l sysctlLog) put(s state.SetSysctl) error {
 	c := changedSysctl{Path: s.Path, Old: s.Old, New: s.Value, At: time.Now()}
-	err := l.Put(store.Item[changedSysctl]{Key: sysctlKey(s.Path), Head: c})
-	if err != nil {
-		e.log.Error("write down a setting before changing it", "path", s.Path, "old", s.Old, "error", err)
+	if err := l.Put(store.Item[changedSysctl]{Key: sysctlKey(s.Path), Head: c}); err != nil {
+		return fmt.Errorf("change setting %s from %s to %s: its old value cannot be written down first: %w", s.Path, s.Old, s.Value, err)
 	}
+	return nil
 }
 
 // sysctlKey is a file name for a path.

@@ -1,6 +1,8 @@
 package iptables_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -146,5 +148,32 @@ func TestARequestThatFailsLeavesNothing(t *testing.T) {
 			t.Parallel()
 			firewalltest.RunRequests(t, func(t testing.TB) *firewalltest.Host { return inKernel(t, v) })
 		})
+	}
+}
+
+// broken are programs that change nothing any more after a number of changes.
+type broken struct {
+	xtables.Programs
+	left int
+}
+
+func (b *broken) Restore(ctx context.Context, v6 bool, script string) error {
+	if b.left--; b.left < 0 {
+		return fmt.Errorf("%s: the table is locked, %d", b.Name(v6), -b.left)
+	}
+	return b.Programs.Restore(ctx, v6, script)
+}
+
+// When the way back fails as well, that is told beside why there had to be one.
+func TestAWayBackThatFailsIsToldBesideWhatFailed(t *testing.T) {
+	t.Parallel()
+	f, err := iptables.New(&broken{&xtablestest.Fake{}, 1}, firewalltest.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := slices.Concat(firewalltest.Elements("nat", "virbr0", "10.1.0.0/24"), firewalltest.Elements("nat", "virbr0", "fd00:1::/64"))
+	const want = "change the firewall: ip6tables: the table is locked, 1\nput iptables back as it was: iptables: the table is locked, 2"
+	if err := f.Apply(t.Context(), both, nil); err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"taproom/internal/engine/job"
+	"taproom/internal/engine/store"
+	"taproom/internal/host/hosttest"
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// refusing is a firewall that takes nothing, and forgets nothing.
+type refusing struct{ meanwhile }
+
+func (f *refusing) Apply(_ context.Context, add, _ []state.Element) error {
+	if len(add) > 0 {
+		f.there = add
+		return errors.New("the rules are too many")
+	}
+	return errors.New("the rules are stuck")
+}
+
+// When a network cannot be started, nor what was made of it be removed, both are told, the first thing first.
+func TestAStartThatFailsTellsWhyAndWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	doc, err := spec.ParseNetwork([]byte(`<network><name>lab</name><uuid>00000000-0000-4000-8000-000000000002</uuid><forward mode='nat'/>
+		<bridge name='virbr-lab' stp='off' delay='0'/><mac address='52:54:00:00:00:10'/><dns enable='no'/><ip address='192.168.131.1' netmask='255.255.255.0'/></network>`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := hosttest.NewNS(t)
+	e := small(t)
+	e.k, e.now = ns.Kernel(), time.Now
+	e.fabric = &fabric{fw: &refusing{}, helper: &helperService{}}
+	if e.actives, err = store.Open[activeNetwork](e.k, e.paths.ActiveNetworks(), false); err != nil {
+		t.Fatal(err)
+	}
+	if e.sysctls.Store, err = store.Open[changedSysctl](e.k, e.paths.Sysctls(), false); err != nil {
+		t.Fatal(err)
+	}
+	n := newNetwork(*doc.UUID, doc.Name, nil)
+	e.networks.add(n)
+	err = e.bring(t.Context(), n, doc, job.NewTrace())
+	why, left := strings.Index(err.Error(), "the rules are too many"), strings.Index(err.Error(), "the rules are stuck")
+	if why < 0 || left < why {
+		t.Errorf("%v", err)
+	}
+	ns.Run("ip", "link", "delete", "virbr-lab")
+}
