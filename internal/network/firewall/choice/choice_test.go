@@ -15,7 +15,18 @@ import (
 	"taproom/internal/network/firewall/iptables"
 )
 
-func env(t *testing.T) choice.Env {
+// machine is an Env with its namespace.
+type machine struct {
+	choice.Env
+	ns *hosttest.NS
+}
+
+// all are all rules that there are, as text.
+func (m machine) all() string {
+	return m.ns.Shell("nft list ruleset; iptables-legacy-save; ip6tables-legacy-save")
+}
+
+func env(t *testing.T) machine {
 	t.Helper()
 	ns := hosttest.NewNS(t)
 	ns.Keep("table ip filter", "table ip nat", "table ip6 filter", "table ip6 nat") // iptables-nft never removes a table
@@ -28,12 +39,12 @@ func env(t *testing.T) choice.Env {
 			t.Error(err)
 		}
 	})
-	return choice.Env{Kernel: ns.Kernel(), NFT: c, Tables: firewall.New(c, firewall.DefaultTable), Table: firewall.DefaultTable}
+	return machine{choice.Env{Kernel: ns.Kernel(), NFT: c, Tables: firewall.New(c, firewall.DefaultTable), Table: firewall.DefaultTable}, ns}
 }
 
-func open(t *testing.T, e choice.Env, word, want string) *choice.Chosen {
+func open(t *testing.T, e machine, word, want string) *choice.Chosen {
 	t.Helper()
-	c, err := choice.Open(t.Context(), e, word)
+	c, err := choice.Open(t.Context(), e.Env, word)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +54,7 @@ func open(t *testing.T, e choice.Env, word, want string) *choice.Chosen {
 	return c
 }
 
-func found(t *testing.T, e choice.Env, want ...string) {
+func found(t *testing.T, e machine, want ...string) {
 	t.Helper()
 	got, err := e.Found(t.Context())
 	if err != nil || !slices.Equal(got, want) {
@@ -112,7 +123,7 @@ func TestWithoutNFTablesTheFirewallIsIPTables(t *testing.T) {
 	e := env(t)
 	e.NFT, e.Tables = nil, nil
 	open(t, e, "auto", choice.IPTables)
-	if c, err := choice.Open(t.Context(), e, "nftables"); err == nil {
+	if c, err := choice.Open(t.Context(), e.Env, "nftables"); err == nil {
 		t.Errorf("nftables is %+v", c)
 	}
 	if err := choice.Check("ebtables"); err == nil {
