@@ -184,8 +184,12 @@ func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network,
 	if err != nil {
 		return err
 	}
+	scope := want.Scope()
+	if scope.Bridges, err = e.alsoCalled(scope.Bridges, n); err != nil {
+		return err
+	}
 	env := e.env()
-	plan, err := planFor(ctx, env, want, want.Scope())
+	plan, err := planFor(ctx, env, want, scope)
 	if err != nil {
 		return err
 	}
@@ -193,6 +197,26 @@ func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network,
 		thing: t, what: fmt.Sprintf("bridge %s of network '%s'", t.Name, n.label),
 		instead: "to have it otherwise, change the network (virsh net-edit, net-destroy)",
 	})
+}
+
+// alsoCalled adds to the name that a network's bridge should have, where there is none of that name, the one that somebody gave
+// it.
+func (e *Engine) alsoCalled(names []string, n *network) ([]string, error) {
+	for _, name := range names {
+		if _, err := e.k.LinkByName(name); !errors.Is(err, host.ErrNoLink) {
+			return names, err
+		}
+	}
+	links, err := e.k.Links()
+	if err != nil && !errors.Is(err, host.ErrPartial) {
+		return names, err
+	}
+	for _, l := range links {
+		if l.Kind == "bridge" && l.Group == e.cfg.Identity.LinkGroup && l.Alias == state.Alias(n.uuid.String()) {
+			names = append(names, l.Name)
+		}
+	}
+	return names, nil
 }
 
 // repair is what is said of a thing that is put back, or is not.

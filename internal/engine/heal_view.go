@@ -63,17 +63,31 @@ func (v healView) hardware(owner string) *hardware {
 	return d.view().run.hardware()
 }
 
-// Bridge implements heal.View.
-func (v healView) Bridge(owner, name string) (state.Bridge, bool) {
+// Called implements heal.View.
+func (v healView) Called(owner string) string {
+	live := v.active(owner)
+	if live == nil || !live.Routed() {
+		return ""
+	}
+	return live.BridgeName()
+}
+
+// active is the document of a network that is active; nil for every other.
+func (v healView) active(owner string) *spec.Network {
 	uuid, err := spec.ParseUUID(owner)
 	if err != nil {
-		return state.Bridge{}, false
+		return nil
 	}
 	n, ok := v.e.networks.uuid(uuid)
 	if !ok {
-		return state.Bridge{}, false
+		return nil
 	}
-	live := n.view().live
+	return n.view().live
+}
+
+// Bridge implements heal.View.
+func (v healView) Bridge(owner, name string) (state.Bridge, bool) {
+	live := v.active(owner)
 	if live == nil || live.BridgeName() != name {
 		return state.Bridge{}, false
 	}

@@ -14,7 +14,7 @@ type LinkChange struct {
 	Link Link
 	// Gone says that there is no such link any more.
 	Gone bool
-	// Lost says that the link has lost an address, or, as a port of a bridge, an address that somebody said is behind it; of
+	// Lost says that the link has lost an address, a route of ours, or, as a port of a bridge, an address that somebody said is behind it; of
 	// Link only Index is known then.
 	Lost bool
 	// Port says that what the link is as a port of its bridge may have changed; of Link only Index is known then.
@@ -36,7 +36,7 @@ func (k *Kernel) WatchLinks() (*LinkWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.addressesBehindPorts(); err != nil {
+	if err := m.filtered(); err != nil {
 		return nil, errors.Join(err, m.file.Close())
 	}
 	return &LinkWatch{m}, nil
@@ -99,6 +99,10 @@ func parseChange(kind uint16, m []byte) (c LinkChange, is bool, err error) {
 			return c, false, nil
 		}
 		c.Lost, c.Link.Index = true, int(binary.NativeEndian.Uint32(m[4:])) // struct ifaddrmsg: family, prefixlen, flags, scope, index
+	case unix.RTM_DELROUTE:
+		c.Link.Index = lostRoute(m)
+		c.Lost = c.Link.Index != 0
+		return c, c.Lost, nil
 	case unix.RTM_NEWNETCONF:
 		c.Forwards, err = parseForwards(m)
 		return c, c.Forwards, err

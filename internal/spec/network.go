@@ -24,7 +24,7 @@ type Network struct {
 	Bandwidth   *Bandwidth      `xml:"bandwidth"` // kept; nothing is bounded yet
 	Port        *BridgePort     `xml:"port"`
 	IPs         []IP            `xml:"ip"`
-	Routes      []Element       `xml:"route"`
+	Routes      []Route         `xml:"route"`
 	VirtualPort *VirtualPort    `xml:"virtualport"`
 	PortGroups  []PortGroup     `xml:"portgroup"`
 	Dnsmasq     *DnsmasqOptions `xml:"dnsmasq:options"`

@@ -23,7 +23,7 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"domain/@register":        just("no", "the host's resolver is not told of the domain yet; leave it out"),
 		"dns/@enable":             yesNo(),
 		"dns/@forwardPlainNames":  yesNo(),
-		"route":                   refuse("static routes are not implemented yet"),
+		"route/@family":           values("ipv4 ipv6", ""),
 
 		"ip/@family":                values("ipv4 ipv6", ""),
 		"ip/@localPtr":              yesNo(),

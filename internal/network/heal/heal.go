@@ -46,6 +46,8 @@ type View interface {
 	Access(owner, name string) (state.Macvlan, bool)
 	// Bridge is a network's bridge as it should be. Only what a link says by itself is compared.
 	Bridge(owner, name string) (state.Bridge, bool)
+	// Called is what the bridge of a network should be called; "" where there should be none.
+	Called(owner string) string
 	// Runs reports whether there is a guest of that UUID, and not just about to be one.
 	Runs(owner string) bool
 	// On are the ports that should be on a bridge, and the macvtaps and macvlans that should lie on a link, whoever made that.
@@ -120,7 +122,7 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 			continue
 		case c.Port, c.Lost: // what changed, and whether it should be so, is for whoever looks
 			if b := m.bridges[l.Index]; b.owner != "" && c.Lost {
-				out = m.known(out, Thing{Bridge, b.owner, b.name}, v)
+				out = called(out, b.owner, v)
 			}
 			if t, ok := m.things[l.Index]; ok {
 				out = m.known(out, t, v)
@@ -246,10 +248,21 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 		}
 	case Bridge:
 		want, ok := v.Bridge(t.Owner, t.Name)
+		if !ok { // somebody calls it so, or there are two
+			return called(out, t.Owner, v)
+		}
 		stp := want.STP != l.Bridge.STP
-		if ok && (stp || v.Troubled(t) || differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up})) {
+		if stp || v.Troubled(t) || differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) {
 			out = with(out, t)
 		}
+	}
+	return out
+}
+
+// called adds the bridge of a network, if there should be one.
+func called(out []Thing, owner string, v View) []Thing {
+	if name := v.Called(owner); name != "" {
+		out = with(out, Thing{Bridge, owner, name})
 	}
 	return out
 }

@@ -36,6 +36,15 @@ func (s should) Bridge(owner, name string) (state.Bridge, bool) {
 	return b, ok
 }
 
+func (s should) Called(owner string) string {
+	for key := range s.bridges {
+		if of, name, _ := strings.Cut(key, " "); of == owner {
+			return name
+		}
+	}
+	return ""
+}
+
 func (s should) Macvtap(owner, name string) (state.Macvlan, bool) {
 	m, ok := s.macvtaps[owner+" "+name]
 	return m, ok
@@ -180,6 +189,7 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 		{"a tap without a label, which is just being made", change("vnet0", func(l *host.Link) { l.Alias, l.Master = "", 0 }), ""},
 		{"a link that is somebody else's", change("vnet0", func(l *host.Link) { l.Group, l.Master = 0, 0 }), ""},
 		{"our bridge is set down", change("virbr0", func(l *host.Link) { l.Up = false }), network},
+		{"our bridge is called otherwise", change("virbr0", func(l *host.Link) { l.Name = "mine" }), network},
 		{"our bridge loses STP", change("virbr0", func(l *host.Link) { l.Bridge.STP = false }), network},
 		{"our bridge goes", gone("virbr0"), network},
 		{"our bridge loses an address", func(map[string]host.Link) []host.LinkChange {

@@ -60,14 +60,16 @@ func changeBridge(link target, have, want Bridge) Plan {
 		p = append(p, SetDown{Link: link})
 	}
 	if have.Up && !want.Up || want.NoIPv6 { // either takes the IPv6 addresses away, so both come before they are given
-		have.Up, have.LinkLocal = have.Up && want.Up, nil
+		have.Up, have.LinkLocal, have.Routes = have.Up && want.Up, nil, without6(have.Routes)
 		have.Addresses = slices.DeleteFunc(slices.Clone(have.Addresses), func(a netip.Prefix) bool { return a.Addr().Is6() })
 	}
+	p = append(p, oldRoutes(link, have, want)...)
 	p = append(p, changeAddresses(link, have.Addresses, want.Addresses)...)
 	if len(want.LinkLocal) > 0 {
 		p = append(p, changeAddresses(link, have.LinkLocal, want.LinkLocal)...)
 	}
-	return append(p, changeSettings(target{}, link, have.settings(), want.settings())...)
+	p = append(p, changeSettings(target{}, link, have.settings(), want.settings())...)
+	return append(p, newRoutes(link, have, want)...)
 }
 
 func (b Bridge) settings() Port { return Port{MAC: b.MAC, MTU: b.MTU, Up: b.Up} }

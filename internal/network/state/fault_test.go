@@ -40,6 +40,7 @@ func text(ns *hosttest.NS, e *Env) string {
 	out := ns.Shell(`ip -d link show; ip -4 address show; ip -6 address show scope global; bridge -d link show
 		cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding
 		cd /proc/sys/net/ipv6/conf; grep -H . */disable_ipv6
+		ip route show proto 116; ip -6 route show proto 116
 		for i in $(grep -l 0 */disable_ipv6); do i=${i%/*}; grep -H . $i/accept_ra $i/autoconf $i/addr_gen_mode; done`)
 	out = addrgenmode.ReplaceAllString(out, "")                               // that is among the settings; without IPv6 it means nothing
 	blocks := strings.Split(volatile.ReplaceAllString(out, "\x00"), "\n\x00") // in the order of their indexes, which are others now
@@ -61,6 +62,11 @@ func changes() [][2]State {
 	b := six.Bridges["virbr2"]
 	b.NoIPv6, b.Static, b.LinkLocal, b.Addresses = false, true, prefixes("fe80::5054:ff:fe00:2/64"), append(b.Addresses, prefixes("fd00:3::1/64")...)
 	six.Bridges["virbr2"] = b
+	routed, rerouted := routing(), routing()
+	b = rerouted.Bridges["virbr1"]
+	b.Addresses = prefixes("10.8.1.1/24", "fd00:9::1/64")
+	b.Routes = []host.StaticRoute{b.Routes[0], route("192.168.3.0/24", "10.8.1.7", 5), route("fd00:7::/64", "fd00:9::7", 7)}
+	rerouted.Bridges["virbr1"] = b
 	edited := both.Clone()
 	edited.Bridges["virbr2"] = Bridge{Owner: "net-2", MAC: "52:54:00:00:00:77", Addresses: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/31")}, NoIPv6: true}
 	edited.Services["net-2"] = Service{Bridge: "virbr2", Fingerprint: "another"}
@@ -85,7 +91,7 @@ func changes() [][2]State {
 		moved.Macvlans[name] = m
 	}
 	forwards := State{Sysctls: map[string]string{"net/ipv4/ip_forward": "1"}} // it stays
-	return [][2]State{{forwards, one}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}}
+	return [][2]State{{forwards, one}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}, {routed, rerouted}}
 }
 
 // Whatever step of a plan fails, instead of what it does or after it: the plan stops there with its error, and the difference
@@ -102,7 +108,7 @@ func TestAnyStepThatFailsIsRolledBackToWhatWasBefore(t *testing.T) {
 		}
 	})
 	want := []string{
-		"AddAddress", "AddBridge", "AddMacvlan", "AddTap", "ChangeElements", "DelAddress", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
+		"AddAddress", "AddBridge", "AddMacvlan", "AddRoute", "AddTap", "ChangeElements", "DelAddress", "DelRoute", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
 		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetService", "SetSysctl",
 		"SetVLANs",
 	}

@@ -16,6 +16,7 @@ type Scope struct {
 	// All looks at everything of ours on the host, by a dump. Without it a request costs what it names.
 	All      bool
 	Bridges  []string
+	Routes   bool // looks at those of the bridges, too
 	Ports    []string
 	Macvlans []string
 	Lowers   []string // looked at only where they are named
@@ -65,6 +66,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	}
 	for _, step := range []func() error{
 		func() error { return look(e, s) },
+		func() error { return o.routes(e, s) },
 		func() error { return o.told(e, s) },
 		func() error { return o.lowers(e, s) },
 		func() error { return o.sysctls(e, s) },

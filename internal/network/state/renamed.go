@@ -50,12 +50,28 @@ type Stranger struct {
 	Err         *ForeignError
 }
 
-// renamed finds the links of guests that were given other names, and has them named back first; all else sees them under
-// the names that they should have. What carries a guest's frames is known by its label and its address, and where one alone
+// renamed finds the bridges and the links of guests that were given other names, and has them named back first; all else sees
+// them under the names that they should have. What carries a guest's frames is known by its label and its address, and where one alone
 // is missing and one alone is too many, by that.
 func (d *differ) renamed() Plan {
 	d.old.Ports, d.old.Macvlans, d.old.Index = maps.Clone(d.old.Ports), maps.Clone(d.old.Macvlans), maps.Clone(d.old.Index)
-	return append(nameBack(d, d.old.Ports, d.want.Ports, tapLabel), nameBack(d, d.old.Macvlans, d.want.Macvlans, macvlanLabel)...)
+	d.old.Bridges = maps.Clone(d.old.Bridges)
+	p := nameBack(d, d.old.Bridges, d.want.Bridges, bridgeLabel)
+	d.remaster(p)
+	return slices.Concat(p, nameBack(d, d.old.Ports, d.want.Ports, tapLabel), nameBack(d, d.old.Macvlans, d.want.Macvlans, macvlanLabel))
+}
+
+// remaster has taps be on the bridges that are named back.
+func (d *differ) remaster(p Plan) {
+	for _, s := range p {
+		r := s.(ofHeld).Step.(Rename)
+		for name, tap := range d.old.Ports {
+			if tap.Master == r.Link.Name {
+				tap.Master = r.To
+				d.old.Ports[name] = tap
+			}
+		}
+	}
 }
 
 // label is what tells one link of a guest from another whatever its name.
@@ -64,6 +80,8 @@ type label struct {
 	held       bool
 }
 
+// bridgeLabel: of a network there is one, and guests are on it.
+func bridgeLabel(b Bridge) label   { return label{b.Owner, b.MAC, true} }
 func tapLabel(p Port) label        { return label{p.Owner, p.MAC, p.Held} }
 func macvlanLabel(m Macvlan) label { return label{m.Owner, m.MAC, m.Held} }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // held is what a guest that runs has: nothing of it is made, nor removed.
@@ -139,6 +140,55 @@ func TestWhatHasTheLabelOfAGuestThatRunsStays(t *testing.T) {
 		if _, err := Diff(e, seen(c.have, c.foreign), State{Ports: c.want}); errors.Is(err, ErrForeign) != (c.strange != "") {
 			t.Errorf("%s: who insists is told %v", c.what, err)
 		}
+	}
+}
+
+// A bridge keeps its index, and so its guests, when it is named back, and when its network has another name for it.
+func TestABridgeIsNamedBack(t *testing.T) {
+	t.Parallel()
+	ns := hosttest.NewNS(t)
+	e := newEnv(ns)
+	want := routing()
+	want.Ports = map[string]Port{"vnet0": {Owner: "g", Master: "virbr1", Up: true}}
+	if err := settle(e, want); err != nil {
+		t.Fatal(err)
+	}
+	was, err := e.Kernel.LinkByName("virbr1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(name string) {
+		t.Helper()
+		now, err := e.Kernel.LinkByName(name)
+		if err != nil || now.Index != was.Index {
+			t.Errorf("%s is %+v, %v; it was %+v", name, now, err, was)
+		}
+		if tap, err := e.Kernel.LinkByName("vnet0"); err != nil || tap.Master != was.Index {
+			t.Errorf("the tap is %+v, %v", tap, err)
+		}
+	}
+	if err := e.Kernel.RenameLink(was.Index, "virbrmine"); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := set(e, allVirbr, want); err != nil || !p.Names("virbr1") {
+		t.Fatalf("%v:\n%s", err, p)
+	}
+	look("virbr1")
+	other := want.Clone()
+	other.Bridges = map[string]Bridge{"virbr7": want.Bridges["virbr1"]}
+	other.Ports["vnet0"] = Port{Owner: "g", Master: "virbr7", Up: true}
+	if _, err := set(e, other.Scope(want), other); err != nil {
+		t.Fatal(err)
+	}
+	look("virbr7")
+	if err := settle(e, other); err != nil { // an older kernel took it down for that
+		t.Error(err)
+	}
+	if err := settle(e, State{}); err != nil {
+		t.Error(err)
+	}
+	if err := e.CloseTaps(); err != nil {
+		t.Error(err)
 	}
 }
 

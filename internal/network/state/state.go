@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"taproom/internal/host"
 )
 
 // State is what should exist, or does exist. Maps that are nil are empty.
@@ -27,7 +29,9 @@ type Bridge struct {
 	STP       bool
 	Delay     int            // forward delay in hundredths of a second; with STP the kernel keeps it within 2 to 30 s
 	Addresses []netip.Prefix // sorted by host.ComparePrefix; without link-local ones of IPv6
-	NoIPv6    bool           // IPv6 is switched off on it
+	// Routes lead to what is behind its ports; sorted by host.CompareRoute. Observed are those of ours alone.
+	Routes []host.StaticRoute
+	NoIPv6 bool // IPv6 is switched off on it
 	// LinkLocal are its link-local addresses of IPv6; desired there is one, or none, which leaves them to the kernel.
 	LinkLocal []netip.Prefix
 	// Static says that the kernel gives it no IPv6 address by itself and believes no router: what is behind it are guests.
@@ -83,7 +87,7 @@ func (s State) Clone() State {
 		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services), SwitchPorts: cloneSwitchPorts(s.SwitchPorts),
 	}
 	for name, b := range c.Bridges {
-		b.Addresses, b.LinkLocal = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal)
+		b.Addresses, b.LinkLocal, b.Routes = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal), slices.Clone(b.Routes)
 		c.Bridges[name] = b
 	}
 	for name, v := range c.Macvlans {
@@ -135,6 +139,7 @@ func (s State) Scope(others ...State) Scope {
 		bridges[p.Bridge] = true
 	}
 	return Scope{
+		Routes:   s.hasRoutes(),
 		Bridges:  slices.Sorted(maps.Keys(s.Bridges)),
 		Ports:    slices.Sorted(maps.Keys(s.Ports)),
 		Macvlans: slices.Sorted(maps.Keys(s.Macvlans)),

@@ -54,6 +54,9 @@ func Compile(n *spec.Network) (state.State, error) {
 		}
 	}
 	slices.SortFunc(bridge.Addresses, host.ComparePrefix)
+	if bridge.Routes, err = routes(n); err != nil {
+		return state.State{}, err
+	}
 	if mode != modeIsolated {
 		s.Sysctls = map[string]string{ipForward: "1"}
 	}
