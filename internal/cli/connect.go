@@ -57,12 +57,17 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
+// nobodyError says that no daemon runs.
+type nobodyError struct{ words string }
+
+func (e *nobodyError) Error() string { return e.words }
+
 func (env *Env) nobody(path string) error {
 	start := "taproomd"
 	if env.root != "" {
 		start += " --root " + env.root
 	}
-	return fmt.Errorf("no daemon serves %s; start one: %s", path, start)
+	return &nobodyError{fmt.Sprintf("no daemon serves %s; start one: %s", path, start)}
 }
 
 // with runs f on a connection to the daemon.
