@@ -5,3 +5,6 @@ func (m *Mover) Abandon() {
 	m.cancel()
 	m.work.Wait()
 }
+
+// Rest waits until no timer runs.
+func (m *Mover) Rest() { m.work.Wait() }
