@@ -36,6 +36,7 @@ type world struct {
 	k       *host.Kernel
 	objects []*object       // networks first
 	rounds  int             // of one test
+	isLike  string          // what the host is like before anything is done, where a test compares that
 	sw      *ovstest.Switch // where there is one
 }
 

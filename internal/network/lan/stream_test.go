@@ -47,7 +47,7 @@ while ip -6 address | grep -q tentative; do sleep 0.01; done`)
 type talk struct {
 	conn  net.Conn
 	heard chan struct{} // somebody who waits for answers is told of each
-	gap   atomic.Int64 // the longest time between two answers, in ns
+	gap   atomic.Int64  // the longest time between two answers, in ns
 	done  sync.WaitGroup
 	err   error // why it ended
 }

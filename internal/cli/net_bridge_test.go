@@ -1,0 +1,72 @@
+package cli_test
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"testing"
+
+	"taproom/internal/cli"
+	"taproom/internal/daemon/daemontest"
+)
+
+// answered runs `taproom net bridge eth0` at a terminal where somebody types something when he is asked.
+func answered(t *testing.T, d *daemontest.Daemon, typed string, args ...string) (printed string, code int) {
+	t.Helper()
+	in, typing := io.Pipe()
+	out, printing := io.Pipe()
+	done := make(chan said, 1)
+	go func() {
+		got := run(t, func(e *cli.Env) { e.Stdin, e.Stdout, e.InTerminal = in, printing, true }, append([]string{"--root", d.Root, "net", "bridge", "eth0"}, args...)...)
+		printing.Close()
+		done <- got
+	}()
+	var all strings.Builder
+	r := bufio.NewReader(out)
+	asked := false
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			break
+		}
+		all.WriteByte(b)
+		if !asked && strings.HasSuffix(all.String(), "[y/N] ") {
+			asked = true
+			if typed != "" {
+				_, _ = io.WriteString(typing, typed)
+			}
+		}
+	}
+	got := <-done
+	typing.Close() // what reads the terminal ends with it
+	return all.String() + got.err, got.code
+}
+
+func TestSomebodyAtATerminalKeepsTheBridgeOrHasEverythingBack(t *testing.T) {
+	t.Parallel()
+	d := daemontest.New(t)
+	d.NS.Keep("link eth0", "link lan")
+	d.NS.Shell("ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 up; ip addr add 192.0.2.10/24 dev eth0; until ip link show eth0 | grep -q LOWER_UP; do sleep 0.05; done")
+	for _, c := range []struct {
+		typed, says string
+		code        int
+		holder      string
+		args        []string
+	}{
+		{"n\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", nil},
+		{"\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", nil},
+		{"", "eth0 has back what it had", cli.ExitFailed, "eth0", []string{"--timeout", "1s"}},
+		{"y\n", "br0 stays", cli.ExitOK, "br0", nil},
+	} {
+		printed, code := answered(t, d, c.typed, append([]string{"--timeout", "10m"}, c.args...)...)
+		if code != c.code || !strings.Contains(printed, c.says) || !strings.Contains(printed, "keep br0? (") {
+			t.Errorf("%q: exit code %d, it says\n%s", c.typed, code, printed)
+		}
+		if got := d.NS.Shell("ip -o -4 address show dev " + c.holder); !strings.Contains(got, "192.0.2.10/24") {
+			t.Errorf("%q: %s has not the address: %s", c.typed, c.holder, d.NS.Shell("ip -o -4 address"))
+		}
+	}
+	if got := run(t, nil, "--root", d.Root, "net", "bridge", "--undo", "br0"); got.code != cli.ExitOK {
+		t.Errorf("%+v", got)
+	}
+}
