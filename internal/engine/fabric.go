@@ -27,13 +27,14 @@ const (
 
 // fabric is the host side of networks: what carries a plan out.
 type fabric struct {
-	nft    *nft.Conn // nil where the kernel has no nf_tables
-	chosen *choice.Chosen
-	fw     state.FirewallBackend // the one chosen, where requests that arrive together share a transaction, beside zones
-	zones  *firewalld.Backend
-	helper *helperService
-	ovs    *ovs.Switch
-	idle   idle
+	nft     *nft.Conn // nil where the kernel has no nf_tables
+	chosen  *choice.Chosen
+	fw      state.FirewallBackend // the one chosen, where requests that arrive together share a transaction, beside zones
+	zones   *firewalld.Backend
+	helper  *helperService
+	ovs     *ovs.Switch
+	idle    idle
+	subnets subnets
 }
 
 // openFabric connects to the firewall and prepares the network helper.

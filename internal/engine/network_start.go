@@ -9,7 +9,6 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
-	"taproom/internal/host"
 	"taproom/internal/network/state"
 	"taproom/internal/network/vnet"
 	"taproom/internal/spec"
@@ -85,7 +84,11 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 // activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
 func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
 	trace := job.NewTrace()
-	err := e.tellNetwork(ctx, doc, "start", "begin", nil)
+	release, err := e.claimSubnets(n, doc)
+	if err == nil {
+		defer release()
+		err = e.tellNetwork(ctx, doc, "start", "begin", nil)
+	}
 	if err == nil {
 		err = e.bring(ctx, n, doc, trace)
 	}
@@ -114,9 +117,6 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	planned := trace.Stage("plan")
 	want, err := e.compileNetwork(doc)
 	if err != nil {
-		return err
-	}
-	if err := e.subnetIsFree(n, doc); err != nil {
 		return err
 	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
@@ -155,26 +155,6 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 		return state.State{}, documentError(err)
 	}
 	return s, nil
-}
-
-// subnetIsFree refuses a network whose addresses are reachable some other way already.
-func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
-	routes, err := e.k.Routes()
-	if err != nil && !errors.Is(err, host.ErrPartial) {
-		return err
-	}
-	var own []int
-	if l, err := e.k.LinkByName(doc.BridgeName()); err == nil && l.Alias == state.Alias(n.uuid.String()) {
-		own = append(own, l.Index) // left by an attempt that ended half-way
-	}
-	err = vnet.Collision(doc, routes, own...)
-	var taken *vnet.CollisionError
-	if errors.As(err, &taken) {
-		if l, lerr := e.k.LinkByIndex(taken.Link); lerr == nil {
-			taken.Name = l.Name
-		}
-	}
-	return err
 }
 
 // DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.
@@ -266,7 +246,11 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	if v.live == nil {
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
-	err := e.change(ctx, n, v.live, doc)
+	release, err := e.claimSubnets(n, doc)
+	if err == nil {
+		defer release()
+		err = e.change(ctx, n, v.live, doc)
+	}
 	if err == nil {
 		if err = e.tellNetwork(ctx, doc, "updated", "begin", nil); err != nil {
 			err = errors.Join(err, e.change(context.WithoutCancel(ctx), n, doc, v.live))

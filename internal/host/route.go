@@ -12,7 +12,9 @@ import (
 // Route is a unicast route of the main table.
 type Route struct {
 	To   netip.Prefix
-	Link int // index of the link it leaves by; 0 when it has several
+	// Metric counts among several to one subnet: the least is taken.
+	Metric uint32
+	Link   int // index of the link it leaves by; 0 when it has several
 	// Advertised says that a router told us of it (RFC 4861). The kernel drops such routes when it becomes a router
 	// itself, unless the link's accept_ra is 2.
 	Advertised bool
@@ -74,7 +76,7 @@ func parseRoute(b []byte, family uint8) (Route, bool, error) {
 			return Route{}, false, nil
 		}
 	}
-	r := Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(found[unix.RTA_OIF]))}
+	r := Route{To: netip.PrefixFrom(to, int(h.Dst_len)), Link: int(uint32Value(found[unix.RTA_OIF])), Metric: uint32Value(found[unix.RTA_PRIORITY])}
 	r.Advertised = family == unix.AF_INET6 && h.Protocol == unix.RTPROT_RA
 	return r, true, nil
 }

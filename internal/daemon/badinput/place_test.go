@@ -133,7 +133,7 @@ func TestNetworksThatCannotBe(t *testing.T) {
 	}
 	w.refuse(t, []bad{
 		{"subnet of an uplink", start("virbr-broken", "10.20.30"), virterr.OperationFailed, "operation failed: cannot start network 'broken': the host reaches 10.20.30.0/24 by link uplink already (`ip route show 10.20.30.0/24`); choose another subnet, or remove that route"},
-		{"subnet of another network", start("virbr-broken", "192.168.91"), virterr.OperationFailed, "operation failed: cannot start network 'broken': the host reaches 192.168.91.0/24 by link virbr-quiet already (`ip route show 192.168.91.0/24`); choose another subnet, or remove that route"},
+		{"subnet of another network", start("virbr-broken", "192.168.91"), virterr.OperationFailed, "operation failed: cannot start network 'broken': its subnet 192.168.91.0/24 overlaps with 192.168.91.0/24 of network 'quiet', which is active; choose another one, or stop that network (virsh net-destroy quiet)"},
 		{"bridge of somebody else", start("br-mine", "192.168.94"), virterr.OperationFailed, "operation failed: cannot start network 'broken': link br-mine is somebody else's: it is a bridge of group 0 with the alias \"taproom:not really\"; choose another name, or remove it"},
 		{"name of another kind of link", start("virbr-tap", "192.168.94"), virterr.OperationFailed, "operation failed: cannot start network 'broken': link virbr-tap is somebody else's: it is a tun of group 0; choose another name, or remove it"},
 		{"loopback", start("lo", "192.168.94"), virterr.OperationFailed, "operation failed: cannot start network 'broken': link lo is somebody else's: it is a device of group 0; choose another name, or remove it"},

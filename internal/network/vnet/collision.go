@@ -38,15 +38,33 @@ func (e *CollisionError) Error() string {
 func (e *CollisionError) Is(target error) bool { return target == ErrCollision }
 
 // Collision refuses a network whose subnet is exactly that of a route of the host, as libvirt does: two routes to one
-// subnet, and one of them leads nowhere. Wider and narrower routes are fine, the most specific one wins. Links in own are
+// subnet, and one of them leads nowhere; of a static route that is so where both have the same metric. Wider and narrower routes are fine, the most specific one wins. Links in own are
 // the network's: their routes are meant.
 func Collision(n *spec.Network, routes []host.Route, own ...int) error {
-	for _, p := range subnets(n) {
-		for _, r := range routes {
-			if r.To == p && !slices.Contains(own, r.Link) {
-				return &CollisionError{Subnet: p, Link: r.Link}
-			}
+	wanted := Subnets(n)
+	static, err := staticRoutes(n)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if slices.Contains(own, r.Link) {
+			continue
+		}
+		same := func(s host.StaticRoute) bool { return s.To == r.To && s.Metric == r.Metric }
+		if slices.Contains(wanted, r.To) || slices.ContainsFunc(static, same) {
+			return &CollisionError{Subnet: r.To, Link: r.Link}
 		}
 	}
 	return nil
+}
+
+// Addresses are those that the host has on a network.
+func Addresses(n *spec.Network) []netip.Addr {
+	var out []netip.Addr
+	for i := range n.IPs {
+		if p, err := n.IPs[i].Subnet(); err == nil {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
 }

@@ -54,7 +54,7 @@ func Compile(n *spec.Network) (state.State, error) {
 		}
 	}
 	slices.SortFunc(bridge.Addresses, host.ComparePrefix)
-	if bridge.Routes, err = routes(n); err != nil {
+	if bridge.Routes, err = staticRoutes(n); err != nil {
 		return state.State{}, err
 	}
 	if mode != modeIsolated {

@@ -179,6 +179,13 @@ func TestASubnetTheHostReachesAlreadyIsRefused(t *testing.T) {
 			t.Errorf("another length, %s: %v", p, err)
 		}
 	}
+	other := document("10.0.0.", "10.5.0.", "</network>", "<route address='10.0.0.0' prefix='24' gateway='10.5.0.7'/></network>")
+	if err := Collision(parse(t, other), routes); !errors.Is(err, ErrCollision) {
+		t.Errorf("a static route to the same subnet: %v", err)
+	}
+	if err := Collision(parse(t, strings.Replace(other, "gateway", "metric='7' gateway", 1)), routes); err != nil {
+		t.Errorf("one with another metric: %v", err)
+	}
 	wide := append(slices.Clone(routes), host.Route{To: netip.MustParsePrefix("0.0.0.0/0"), Link: l.Index})
 	if err := Collision(parse(t, document("10.0.0.", "10.5.0.")), wide); err != nil {
 		t.Errorf("a default route: %v", err)

@@ -79,8 +79,8 @@ func leaseSeconds(l *spec.DHCPLease) (uint32, error) {
 	return uint32(seconds), nil
 }
 
-// subnets lists the subnets of a document, without those that cannot be read.
-func subnets(n *spec.Network) []netip.Prefix {
+// Subnets lists the subnets of a document, each once, without those that cannot be read.
+func Subnets(n *spec.Network) []netip.Prefix {
 	var out []netip.Prefix
 	for _, ip := range n.IPs {
 		if p, err := ip.Subnet(); err == nil && !slices.Contains(out, p.Masked()) {

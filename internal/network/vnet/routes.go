@@ -10,8 +10,8 @@ import (
 // metric6 is what the kernel gives a route of IPv6 that has no metric.
 const metric6 = 1024
 
-// routes are the network's static routes.
-func routes(n *spec.Network) ([]host.StaticRoute, error) {
+// staticRoutes are the network's static routes.
+func staticRoutes(n *spec.Network) ([]host.StaticRoute, error) {
 	var out []host.StaticRoute
 	for i := range n.Routes {
 		to, err := n.Routes[i].Subnet()
