@@ -27,6 +27,9 @@ type Host struct {
 	Foreign func(t testing.TB)
 	// Damage are ways to hurt the rules of IPv4 of DefaultTable, by name.
 	Damage map[string]Damage
+	// Strict says that somebody else beside the back end drops what nobody asked him to let through: what becomes of the packets
+	// of a network of mode open, which no rule is made for, is his business.
+	Strict bool
 	// FailAt makes the n-th change of rules from now on fail, after it has taken effect or instead; 0: none does.
 	FailAt func(n int, after bool)
 }
