@@ -119,6 +119,18 @@ func (h held) names() []string {
 	return out
 }
 
+// leave closes all of it, packet sockets after it has returned: for each of them the kernel waits for all processors, ten
+// milliseconds or more, and whoever removes a network need not. Nobody else can want what such a socket is bound to.
+func (t *networks) leave(h held) {
+	for name, c := range h {
+		if kind, _ := helper.ParseDescriptor(name); kind == helper.DescFrames {
+			t.leaving.Go(func() { c.Close() })
+		} else {
+			c.Close()
+		}
+	}
+}
+
 // closeExcept closes what another one does not hold too.
 func (h held) closeExcept(other held) {
 	for name, c := range h {

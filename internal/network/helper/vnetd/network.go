@@ -127,14 +127,19 @@ func (n *network) end() {
 			}
 		}
 	}
-	n.close()
+	n.halt()
+	n.all.leave(n.held)
 }
 
 // close stops serving without a word.
 func (n *network) close() {
+	n.halt()
+	n.held.closeExcept(nil)
+}
+
+func (n *network) halt() {
 	n.loop.halt(n)
 	n.say.hush()
-	n.held.closeExcept(nil)
 	n.log.close()
 }
 

@@ -39,6 +39,8 @@ type networks struct {
 	// transfers bounds those of TFTP.
 	transfers *tftp.Limit
 
+	leaving sync.WaitGroup // packet sockets of networks that have gone
+
 	change sync.Mutex // one set or remove at a time
 	mu     sync.Mutex // guards byID
 	byID   map[spec.UUID]*network
@@ -220,6 +222,7 @@ func (t *networks) close() {
 	for _, n := range t.sorted() {
 		n.close()
 	}
+	t.leaving.Wait()
 }
 
 func (t *networks) get(id spec.UUID) *network {
