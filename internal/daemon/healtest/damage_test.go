@@ -136,6 +136,26 @@ func TestOwnedTablesAreNobodyElses(t *testing.T) {
 			t.Errorf("%s: somebody else can: %s", d.does, out)
 		}
 	}
+	w.host().Shell("iptables -F; iptables -t nat -F; ip6tables -F") // of tables that nobody has
+	w.host().Keep("table ip *", "table ip6 *")
+	for _, s := range []*stream{v4, v6} {
+		if _, cuts := w.goesOn(s); cuts > 0 {
+			t.Errorf("a connection was cut %d times", cuts)
+		}
+	}
+	w.host().Run("ip", "link", "delete", "virbr-one")
+	w.comes("there is a bridge", func() bool {
+		_, err := w.host().Try("ip", "link", "set", "guest0", "master", "virbr-one")
+		return err == nil
+	})
+	took := w.same(before, "its bridge was deleted")
+	for _, s := range []*stream{v4, v6} {
+		silence, cuts := w.goesOn(s)
+		t.Logf("a bridge: as before after %v, silence %v", took.Round(time.Millisecond), silence)
+		if cuts > 0 {
+			t.Errorf("a connection was cut %d times when its bridge was deleted", cuts)
+		}
+	}
 	if s := w.state(); s != before {
 		t.Errorf("before:\n%s\nand after:\n%s", before, s)
 	}

@@ -15,12 +15,14 @@ import (
 // were. It may do so as often as it likes: that is no quarrel.
 func TestConnectionsLiveOnWhateverFirewalldDoes(t *testing.T) {
 	t.Parallel()
-	for _, backend := range []string{firewalldtest.NFTables, firewalldtest.IPTables} {
-		t.Run(backend, func(t *testing.T) {
+	for _, c := range []struct{ name, backend, settings string }{
+		{"nftables", firewalldtest.NFTables, ""}, {"iptables", firewalldtest.IPTables, ""}, {"nftables beside shared tables", firewalldtest.NFTables, shared},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d := daemontest.Prepare(t)
-			fwd := firewalldtest.StartBus(t, d.NS, backend)
-			w := newWorldOf(t, d, fmt.Sprintf("system_bus = '%s'\n", fwd.Socket))
+			fwd := firewalldtest.StartBus(t, d.NS, c.backend)
+			w := newWorldOf(t, d, fmt.Sprintf("system_bus = '%s'\n", fwd.Socket)+c.settings)
 			v4, v6 := w.connect(w.guest, w.away, awayAddr, 2*patience), w.connect(w.guest, w.away, awayAddr6, 2*patience)
 			before := w.state()
 			bound := func() bool {
