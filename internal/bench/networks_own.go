@@ -115,7 +115,7 @@ func (s *netSide) begin(ctx context.Context) error {
 	}
 	own, err := startOwnWith(ctx, s.program, s.settings)
 	if err == nil {
-		s.daemon, s.end = own, own.close
+		s.daemon, s.end, s.group = own, own.close, engine.NewIdentity(own.daemon.Root).LinkGroup
 	}
 	return err
 }

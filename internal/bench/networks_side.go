@@ -26,6 +26,7 @@ type netSide struct {
 	daemon side // nil: it was never up
 	end    func(context.Context) error
 	isUp   bool
+	group  uint32   // of our daemon's links
 	names  []string // of series, in their order
 	series map[string][]float64
 }
@@ -77,12 +78,18 @@ func (s *netSide) run(ctx context.Context, n int) (took float64, err error) {
 	if err := s.up(ctx); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.down(context.WithoutCancel(ctx))) }()
-	nets, err := s.define(ctx, n)
+	var nets []remote.Network
+	defer func() {
+		if err != nil && s.peer == nil {
+			return // close ends everything at once
+		}
+		end := context.WithoutCancel(ctx)
+		err = errors.Join(err, s.undefine(end, nets), s.down(end))
+	}()
+	nets, err = s.define(ctx, n)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.undefine(context.WithoutCancel(ctx), nets)) }()
 	if s.firewalld != nil {
 		if err := s.zone(ctx, nets[0]); err != nil {
 			return 0, err
@@ -123,6 +130,11 @@ func (s *netSide) zone(ctx context.Context, n remote.Network) error {
 	c := s.daemon.client()
 	return errors.Join(c.Call(ctx, remote.ProgramRemote, remote.ProcNetworkCreate, &n, &xdr.Void{}),
 		c.Call(ctx, remote.ProgramRemote, remote.ProcNetworkDestroy, &n, &xdr.Void{}))
+}
+
+// dropGroup removes the links that a daemon which was ended left, all at once. There may be none.
+func dropGroup(ctx context.Context, group uint32) {
+	_ = ipBatch(ctx, fmt.Sprintf("link delete group %d", group))
 }
 
 // mostRecent are how many of the last networks say what one more costs.
@@ -205,7 +217,7 @@ func (s *netSide) define(ctx context.Context, n int) (nets []remote.Network, err
 	for i := range n {
 		var net remote.Network
 		if err := s.daemon.client().Call(ctx, remote.ProgramRemote, remote.ProcNetworkDefineXML, &remote.String{S: networkDocument(i)}, &net); err != nil {
-			return nil, errors.Join(err, s.undefine(context.WithoutCancel(ctx), nets))
+			return nets, err
 		}
 		nets = append(nets, net)
 	}
@@ -243,11 +255,14 @@ func flush(ctx context.Context) error {
 // close ends what is still there.
 func (s *netSide) close(ctx context.Context) error {
 	var errs []error
-	if s.isUp {
-		errs = append(errs, s.down(ctx))
-	}
 	if s.end != nil {
 		errs = append(errs, s.end(ctx))
+	}
+	if s.isUp && s.firewalld != nil {
+		s.firewalld.stop()
+	}
+	if s.isUp && s.group != 0 {
+		dropGroup(ctx, s.group)
 	}
 	return errors.Join(errs...)
 }

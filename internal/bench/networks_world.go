@@ -145,7 +145,10 @@ func (w *streamWorld) close(ctx context.Context) error {
 		errs = append(errs, w.server.Close())
 	}
 	if w.daemon != nil {
-		errs = append(errs, w.daemon.close(ctx), w.ns.do(func() error { return ipBatch(ctx, fmt.Sprintf("link delete group %d", w.group)) }))
+		errs = append(errs, w.daemon.close(ctx), w.ns.do(func() error {
+			dropGroup(ctx, w.group)
+			return nil
+		}))
 	}
 	for _, ns := range []*netns{w.ns, w.guest, w.away} {
 		errs = append(errs, ns.close())

@@ -187,14 +187,14 @@ func (s *helperService) twice(ctx context.Context, when *moment, again func(erro
 }
 
 // Observe implements state.ServiceBackend.
-func (s *helperService) Observe(ctx context.Context) (map[string]state.Service, error) {
+func (s *helperService) Observe(ctx context.Context, networks ...string) (map[string]state.Service, error) {
 	b, err := s.present(ctx)
 	if err != nil || b == nil {
 		return nil, err
 	}
 	var m map[string]state.Service
 	err = s.change(ctx, func() (err error) {
-		m, err = b.Observe(ctx)
+		m, err = b.Observe(ctx, networks...)
 		return err
 	})
 	return m, err

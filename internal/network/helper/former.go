@@ -18,12 +18,12 @@ type former struct {
 	gone    func() error // called when it serves nothing any more
 }
 
-// networks lists what it serves.
-func (f *former) networks(ctx context.Context) ([]Observed, error) {
+// networks lists what it serves, of the networks that are named or of all.
+func (f *former) networks(ctx context.Context, only ...spec.UUID) ([]Observed, error) {
 	if f == nil || f.wire == nil {
 		return nil, nil
 	}
-	all, err := f.wire.networks(ctx)
+	all, err := f.wire.networks(ctx, only...)
 	if errors.Is(err, ErrLost) {
 		return nil, f.end(ctx)
 	}

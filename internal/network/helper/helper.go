@@ -98,14 +98,14 @@ func (h *Helper) Stop(ctx context.Context) error {
 	return err
 }
 
-// Observe returns what is being served, by UUID: read from the helper, never from memory. What the helper before this one
+// Observe returns what is being served, by UUID, of the networks that are named or of all: read from the helper, never from memory. What the helper before this one
 // still serves has no fingerprint, so it equals nothing that is wanted.
-func (h *Helper) Observe(ctx context.Context) ([]Observed, error) {
-	all, err := h.wire.networks(ctx)
+func (h *Helper) Observe(ctx context.Context, only ...spec.UUID) ([]Observed, error) {
+	all, err := h.wire.networks(ctx, only...)
 	if err != nil {
 		return nil, err
 	}
-	late, err := h.former.networks(ctx)
+	late, err := h.former.networks(ctx, only...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +119,26 @@ func (h *Helper) Observe(ctx context.Context) ([]Observed, error) {
 	return all, nil
 }
 
-// networks lists what a process serves.
-func (w *wire) networks(ctx context.Context) ([]Observed, error) {
+// networks lists what a process serves, of the networks that are named or of all.
+func (w *wire) networks(ctx context.Context, only ...spec.UUID) ([]Observed, error) {
 	var all []Observed
-	q := Request{Op: OpList}
+	for _, id := range only {
+		found, err := w.list(ctx, Request{Op: OpList, Network: id})
+		if err != nil {
+			return nil, err
+		}
+		// A process of an earlier build lists all of its networks.
+		all = append(all, slices.DeleteFunc(found, func(o Observed) bool { return o.UUID != id })...)
+	}
+	if len(only) > 0 {
+		return all, nil
+	}
+	return w.list(ctx, Request{Op: OpList})
+}
+
+// list reads all pages of a list.
+func (w *wire) list(ctx context.Context, q Request) ([]Observed, error) {
+	var all []Observed
 	for {
 		r, err := w.call(ctx, q)
 		if err != nil {

@@ -130,6 +130,10 @@ func TestTwoNetworksDoNotKnowOfEachOther(t *testing.T) {
 	if err != nil || fmt.Sprint(got) != want {
 		t.Errorf("observed %v, %v\nwant %s", got, err, want)
 	}
+	one, err := s.h.Observe(s.ctx, spec.UUID{8}, spec.UUID{9}) // of which there is none
+	if err != nil || len(one) != 1 || one[0] != got[1] {
+		t.Errorf("observed of one %v, %v; want %v", one, err, got[1])
+	}
 	if err := s.h.Remove(s.ctx, spec.UUID{7}); err != nil {
 		t.Error(err)
 	}

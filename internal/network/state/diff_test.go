@@ -186,7 +186,7 @@ type fakeServices struct {
 
 var _ ServiceBackend = (*fakeServices)(nil)
 
-func (f *fakeServices) Observe(context.Context) (map[string]Service, error) {
+func (f *fakeServices) Observe(context.Context, ...string) (map[string]Service, error) {
 	out := map[string]Service{}
 	for n, s := range f.served {
 		out[n] = s

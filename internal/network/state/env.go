@@ -71,8 +71,9 @@ type FirewallWatcher interface {
 
 // ServiceBackend serves networks: addresses, names and files for their guests.
 type ServiceBackend interface {
-	// Observe returns what is being served, by the network's UUID.
-	Observe(ctx context.Context) (map[string]Service, error)
+	// Observe returns what is being served, by the network's UUID: of the networks that are named, or of all. It takes as
+	// long as what it returns is much.
+	Observe(ctx context.Context, networks ...string) (map[string]Service, error)
 	// Set serves a network on the link with an index, in place of what was served for it before.
 	Set(ctx context.Context, network string, s Service, index int) error
 	// Remove stops serving a network. One that is not served is no error.

@@ -306,7 +306,11 @@ func (o *Observed) services(ctx context.Context, e *Env, s Scope) error {
 	if e.Services == nil || !s.All && len(s.Networks) == 0 {
 		return nil
 	}
-	all, err := e.Services.Observe(ctx)
+	named := s.Networks
+	if s.All {
+		named = nil
+	}
+	all, err := e.Services.Observe(ctx, named...)
 	if err != nil {
 		return err
 	}

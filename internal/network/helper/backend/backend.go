@@ -150,8 +150,15 @@ func Service(n helper.Network) state.Service {
 }
 
 // Observe implements state.ServiceBackend.
-func (b *Backend) Observe(ctx context.Context) (map[string]state.Service, error) {
-	all, err := b.current().Observe(ctx)
+func (b *Backend) Observe(ctx context.Context, networks ...string) (map[string]state.Service, error) {
+	ids := make([]spec.UUID, len(networks))
+	for i, n := range networks {
+		var err error
+		if ids[i], err = spec.ParseUUID(n); err != nil {
+			return nil, err
+		}
+	}
+	all, err := b.current().Observe(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}

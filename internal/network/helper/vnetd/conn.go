@@ -11,6 +11,7 @@ import (
 
 	"taproom/internal/network/helper"
 	"taproom/internal/network/lease"
+	"taproom/internal/spec"
 )
 
 const (
@@ -223,16 +224,22 @@ func (c *conn) compact(q helper.Request, to *os.File) error {
 
 func (c *conn) list(q helper.Request) helper.Response {
 	var r helper.Response
+	if q.Network != (spec.UUID{}) {
+		if n := c.server.networks.get(q.Network); n != nil {
+			r.Networks = append(r.Networks, n.observed())
+		}
+		return r
+	}
+	after, _ := spec.ParseUUID(q.After) // the zero one, for a first page, comes before all others
 	for _, n := range c.server.networks.sorted() {
-		o := n.observed()
-		if o.UUID.String() <= q.After {
+		if id := n.config().UUID; bytes.Compare(id[:], after[:]) <= 0 {
 			continue
 		}
 		if len(r.Networks) == page {
 			r.More = true
 			break
 		}
-		r.Networks = append(r.Networks, o)
+		r.Networks = append(r.Networks, n.observed())
 	}
 	return r
 }

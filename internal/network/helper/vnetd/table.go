@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"taproom/internal/network/dns"
@@ -250,7 +249,7 @@ func (t *networks) sorted() []*network {
 	for id := range t.byID {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b spec.UUID) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(ids, func(a, b spec.UUID) int { return bytes.Compare(a[:], b[:]) })
 	all := make([]*network, len(ids))
 	for i, id := range ids {
 		all[i] = t.byID[id]
