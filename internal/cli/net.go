@@ -8,6 +8,7 @@ const netHelp = `Look at what guests on networks are given, addresses and names,
 
   taproom net leases
   taproom net dns default web
+  taproom net traffic
   taproom net why default
   taproom net bridge eth0
 
@@ -21,7 +22,7 @@ func newNet(env *Env) *cobra.Command {
 		}
 		return unknownCommand(c, args[0])
 	}
-	c.AddCommand(newNetLeases(env), newNetDNS(env), newNetWhy(env), newNetBridge(env))
+	c.AddCommand(newNetLeases(env), newNetDNS(env), newNetTraffic(env), newNetWhy(env), newNetBridge(env))
 	return c
 }
 

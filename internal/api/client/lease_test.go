@@ -51,6 +51,18 @@ func TestLeasesAndNamesAreAskedFor(t *testing.T) {
 	}
 }
 
+func TestTrafficIsAskedFor(t *testing.T) {
+	t.Parallel()
+	_, c := withNetworks(t, client.Options{ReadOnly: true})
+	want := own.TrafficResult{Networks: []own.NetworkTraffic{{Network: "lab", Bridge: "virbr0", SentPackets: 2, SentBytes: 168}}}
+	if d := cmp.Diff(want, must[own.TrafficResult](t)(c.NetworkTraffic(t.Context(), "lab"))); d != "" {
+		t.Error(d)
+	}
+	if _, err := c.NetworkTraffic(t.Context(), "missing"); virterr.CodeOf(err) != virterr.NoNetwork {
+		t.Errorf("traffic of a network that is not there: %v", err)
+	}
+}
+
 func TestAReaderIsToldOfTheLeasesThatItAskedFor(t *testing.T) {
 	t.Parallel()
 	f, c := withNetworks(t, client.Options{ReadOnly: true})

@@ -59,6 +59,7 @@ const (
 	OwnMissing = 12 // "" → own.Missing
 	OwnWhy     = 13 // own.WhyRequest → own.WhyResult
 	OwnBridge  = 14 // own.BridgeRequest → own.BridgeResult
+	OwnTraffic = 15 // own.TrafficRequest → own.TrafficResult
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -76,6 +77,7 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnMissing, "OWN_MISSING", ReadOnly|Priority|Quick|BeforeOpen),
 		proc[JSON, JSON](OwnWhy, "OWN_WHY", BeforeOpen),
 		proc[JSON, JSON](OwnBridge, "OWN_BRIDGE", BeforeOpen),
+		proc[JSON, JSON](OwnTraffic, "OWN_TRAFFIC", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

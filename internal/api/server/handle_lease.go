@@ -19,6 +19,10 @@ func bindLeases(p *program) {
 	bindJSON(p, remote.OwnLookup, func(q *request, a own.LookupRequest) (own.LookupResult, error) {
 		return q.backend.Lookup(q.conn.asked, a)
 	})
+	bindJSON(p, remote.OwnTraffic, func(q *request, a own.TrafficRequest) (own.TrafficResult, error) {
+		all, err := q.backend.NetworkTraffic(q.conn.asked, a.Network)
+		return own.TrafficResult{Networks: append([]own.NetworkTraffic{}, all...)}, err
+	})
 	bindJSON(p, remote.OwnSubscribeLeases, func(q *request, a own.LeasesRequest) (own.Subscription, error) {
 		reg := registration{source: fromLeases, one: a.Network != ""}
 		if reg.one {

@@ -75,8 +75,8 @@ func (w *world) links() []string {
 	return append(out, strings.Split(w.NS.Run("ip", "-o", "address", "show"), "\n")...)
 }
 
-// counted is what traffic changes.
-var counted = regexp.MustCompile(`counter packets \d+ bytes \d+| expires \S+`)
+// counted is what traffic changes, and makes.
+var counted = regexp.MustCompile(`\t*elements = \{[^{}]* counter[^{}]*\}\n|counter packets \d+ bytes \d+| expires \S+`)
 
 func (w *world) rules() []string {
 	return strings.Split(counted.ReplaceAllString(w.NS.Run("nft", "list", "ruleset"), ""), "\n")

@@ -31,7 +31,7 @@ func (n *tenant) has() string {
 	out := n.NS.Shell("ip -br -4 addr show dev " + n.bridge + " | awk '{print $1, $3}'")
 	for _, family := range []string{"ip", "ip6"} {
 		if rules, err := n.NS.Try("nft", "-s", "list", "table", family, table); err == nil {
-			out += rules
+			out += byPackets.ReplaceAllString(rules, "")
 		}
 	}
 	for line := range strings.Lines(n.NS.Run("iptables-save") + n.NS.Run("ip6tables-save")) {

@@ -25,6 +25,8 @@ type Backend interface {
 	Dump(ctx context.Context, f Family, table string) (*Listing, error)
 	// Layout is Dump without the elements, so that its cost does not grow with them.
 	Layout(ctx context.Context, f Family, table string) (*Listing, error)
+	// Counts reads the counters of a Dynamic set by its members. ErrNoTable: the set or its table does not exist.
+	Counts(ctx context.Context, s Set) (map[string]Counter, error)
 	// Elements reads the sorted members of one set. ErrNoTable: the set or its table does not exist.
 	Elements(ctx context.Context, s Set) ([]string, error)
 }

@@ -81,6 +81,8 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 		d.masq(s)
 	case "nat":
 		d.nat(s)
+	case "dynset":
+		d.dynset(s)
 	case "match", "target": // of iptables; both keep their name in attribute 1
 		d.loads = nil
 		d.out = append(d.out, Opaque{Name: fmt.Sprintf("xt %s %s", name, s.string(1)), Info: string(s.bytes(unix.NFTA_MATCH_INFO))})

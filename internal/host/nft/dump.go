@@ -137,8 +137,8 @@ func (c *Conn) readTable(f Family, table string, elements bool) (*Listing, error
 	l.Elements = map[string][]string{}
 	for _, s := range l.Sets {
 		t, err := s.elementType()
-		if err != nil || s.Flags != 0 {
-			continue // outside the subset, so not ours
+		if err != nil || s.Flags != 0 || s.Dynamic {
+			continue // outside the subset, so not ours; or made by packets
 		}
 		if l.Elements[s.Name], err = c.elements(s, t); err != nil {
 			return nil, err

@@ -6,7 +6,8 @@ import (
 )
 
 // Expr is one condition or statement of a rule: Match, In, CTState, DNATted, Local, Counter, Verdict, Reject,
-// Masquerade, NAT or Opaque.
+// Masquerade, NAT,
+// Count or Opaque.
 // They are comparable with ==, except In and NAT, whose key is a list.
 type Expr interface {
 	// String is the expression in nft's language.

@@ -61,6 +61,7 @@ func (f *Fake) String() string {
 	s := ""
 	for _, id := range ids {
 		l := f.tables[id].clone()
+		l.dropDynamic()
 		l.sortElements()
 		s += l.String()
 	}
@@ -118,6 +119,7 @@ func (f *Fake) Dump(ctx context.Context, family Family, table string) (*Listing,
 	}
 	l := now.clone()
 	l.Generation = f.gen
+	l.dropDynamic()
 	l.sortElements()
 	return l, nil
 }

@@ -120,6 +120,8 @@ func readsSet(e Expr) string {
 		return x.Set
 	case NAT:
 		return x.Map
+	case Count:
+		return x.Set
 	}
 	return ""
 }
@@ -170,7 +172,7 @@ func (s *fakeState) rule(l *Listing, v verb, r Rule) unix.Errno {
 			if _, ok := l.Chain(e.Chain); e.Chain != "" && !ok {
 				return unix.ENOENT
 			}
-		case In, NAT:
+		case In, NAT, Count:
 			set, ok := l.Set(readsSet(e))
 			_, isNAT := e.(NAT)
 			switch {

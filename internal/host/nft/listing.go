@@ -76,6 +76,9 @@ func (l *Listing) String() string {
 func (l *Listing) setBlock(s Set) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\t%s %s {\n\t\ttype %s\n", s.word(), s.Name, s.typeText())
+	if s.Dynamic {
+		fmt.Fprintf(&b, "\t\tsize %d\n\t\tflags dynamic\n", dynamicSize)
+	}
 	if s.Comment != "" {
 		fmt.Fprintf(&b, "\t\tcomment %q\n", s.Comment)
 	}

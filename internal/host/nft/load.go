@@ -166,6 +166,10 @@ func (p *loader) set(word, name string) error {
 			}
 		case line[0].text == "comment" && len(line) == 2:
 			s.Comment = line[1].text
+		case plain(line) == fmt.Sprintf("size %d", dynamicSize): // with the flag that follows
+		case plain(line) == "flags dynamic":
+			s.Dynamic = true
+		case line[0].text == "elements" && s.Dynamic: // of packets
 		case line[0].text == "elements" && len(line) > 4:
 			keys := p.elements(line)
 			if err := (Elements{Set: s, Keys: keys}).validate(); err != nil {

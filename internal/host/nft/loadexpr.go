@@ -39,6 +39,8 @@ func parseExprs(line []token) (out []Expr, comment string, err error) {
 			x, rest, err = parseCT(rest)
 		case "fib":
 			x, rest, err = parseLocal(rest)
+		case "update":
+			x, rest, err = parseCount(rest)
 		case "snat", "dnat":
 			x, rest, err = parseNAT(line)
 		default:

@@ -174,6 +174,13 @@ func setAttrs(v verb, s Set, id uint32) func(*netlink.AttributeEncoder) error {
 			ae.Uint32(unix.NFTA_SET_DATA_LEN, uint32(t.data.size()))
 			u = append(u, t.data.mapUserdata()...)
 		}
+		if s.Dynamic {
+			flags |= unix.NFT_SET_EVAL
+			ae.Nested(unix.NFTA_SET_DESC, func(d *netlink.AttributeEncoder) error {
+				d.Uint32(unix.NFTA_SET_DESC_SIZE, dynamicSize)
+				return nil
+			})
+		}
 		ae.Uint32(unix.NFTA_SET_FLAGS, flags)
 		ae.Uint32(unix.NFTA_SET_KEY_TYPE, t.key.id())
 		ae.Uint32(unix.NFTA_SET_KEY_LEN, uint32(t.key.size()))

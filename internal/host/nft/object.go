@@ -80,11 +80,13 @@ type Chain struct {
 
 // Set is a named hash set, or with Data a map. Type is nft's: "ifname", or a concatenation such as "ifname . ipv4_addr".
 type Set struct {
-	Family  Family
-	Table   string
-	Name    string
-	Type    string
-	Data    string // of a map, what its keys lead to: "ipv4_addr", "interval ipv4_addr . inet_service"; see NAT
+	Family Family
+	Table  string
+	Name   string
+	Type   string
+	Data   string // of a map, what its keys lead to: "ipv4_addr", "interval ipv4_addr . inet_service"; see NAT
+	// Dynamic says that packets make its members; see Count. They are in no dump and no listing of the table.
+	Dynamic bool
 	Comment string
 	Flags   uint32 // read from the kernel: anything but 0 is a set outside the subset
 	Handle  uint64
@@ -164,10 +166,14 @@ func (s Set) typeText() string {
 }
 
 func (s Set) body() string {
-	if s.Comment != "" {
-		return fmt.Sprintf("{ type %s; comment %q; }", s.typeText(), s.Comment)
+	parts := []string{"type " + s.typeText()}
+	if s.Dynamic {
+		parts = append(parts, fmt.Sprintf("size %d", dynamicSize), "flags dynamic")
 	}
-	return fmt.Sprintf("{ type %s; }", s.typeText())
+	if s.Comment != "" {
+		parts = append(parts, fmt.Sprintf("comment %q", s.Comment))
+	}
+	return "{ " + strings.Join(parts, "; ") + "; }"
 }
 
 func (r Rule) body() string { return r.Text() }
@@ -285,6 +291,9 @@ func (s Set) validate() error {
 	}
 	if s.Flags != 0 {
 		return fmt.Errorf("set flags %#x are outside the subset", s.Flags)
+	}
+	if s.Dynamic && s.Data != "" {
+		return errors.New("packets make members of sets only")
 	}
 	_, err := s.elementType()
 	return err

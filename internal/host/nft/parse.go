@@ -1,6 +1,7 @@
 package nft
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +82,12 @@ func parseSet(b []byte) (Set, error) {
 			}
 		}
 	}
-	return x, s.err
+	desc := readAttrs(s.bytes(unix.NFTA_SET_DESC))
+	if x.Flags&unix.NFT_SET_EVAL != 0 && x.Data == "" && desc.uint32(unix.NFTA_SET_DESC_SIZE) == dynamicSize {
+		x.Dynamic = true
+		x.Flags &^= unix.NFT_SET_EVAL
+	}
+	return x, errors.Join(s.err, desc.err)
 }
 
 func parseRule(b []byte) (Rule, error) {

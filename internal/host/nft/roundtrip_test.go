@@ -71,6 +71,8 @@ func ending(t *rapid.T) []Expr {
 		{Masquerade{}},
 		{Match{Field: UDPDport, Value: "1"}, Masquerade{Min: low}},
 		{Match{Field: UDPDport, Value: "1"}, Masquerade{Min: min(low, 65534), Max: 65535}},
+		{Count{Field: IIfName, Set: "some_set"}, Accept()},
+		{Count{Field: IPSaddr, Set: "some_set"}},
 		{NAT{Kind: "dnat", Key: []Term{{Field: IPDaddr}}, Map: "some_map", Data: "ipv4_addr"}},
 		{NAT{Kind: "dnat", Key: []Term{{Field: IPDaddr}, {Field: L4Proto}, {Field: THDport}}, Map: "some_map", Data: "ipv4_addr . inet_service"}},
 		{NAT{Kind: "snat", Key: []Term{{Field: IPSaddr, Bits: 24}}, Map: "some_map", Data: "interval ipv4_addr"}},

@@ -20,6 +20,8 @@ type Programs interface {
 	Name(v6 bool) string
 	// Save returns all tables in use as text, with counters of policies alone.
 	Save(ctx context.Context, v6 bool) (string, error)
+	// Counted is Save with the counters of rules: "[packets:bytes]" before each.
+	Counted(ctx context.Context, v6 bool) (string, error)
 	// Restore carries out a script without emptying what it does not name. After an error the tables before the one that
 	// failed have been changed. An error of the program is an *Error.
 	Restore(ctx context.Context, v6 bool, script string) error
@@ -66,6 +68,11 @@ const lockSeconds = "30"
 // Save runs iptables-save.
 func (c *Conn) Save(ctx context.Context, v6 bool) (string, error) {
 	return c.run(ctx, c.Name(v6)+"-save", nil, "")
+}
+
+// Counted runs iptables-save -c.
+func (c *Conn) Counted(ctx context.Context, v6 bool) (string, error) {
+	return c.run(ctx, c.Name(v6)+"-save", []string{"-c"}, "")
 }
 
 // Restore runs iptables-restore.

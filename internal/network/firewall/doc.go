@@ -22,6 +22,8 @@
 // The sets of a prefix length and their rules are added when the first network with it joins, those with a link apart from
 // those without; a table appears with its first element and disappears with its last. So a host without IPv6 networks has no IPv6 rules.
 //
+// Two sets more are filled by packets and are no elements: sent and received count, by bridge, what is let through; see Traffic.
+//
 // What is guaranteed: an Apply is one transaction, also across both tables, applied as a whole or not at all. Rules that
 // somebody removed or changed are noticed by Observe, which then reports no elements of that table, so that the next plan
 // adds them all and Apply rebuilds the table around the elements that are there. What is not: an accept here does not

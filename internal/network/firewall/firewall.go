@@ -229,7 +229,9 @@ func (f *Firewall) change(ctx context.Context, x *nft.Transaction, t table, l *n
 		return err
 	}
 	t.add(x, add)
-	for set, keys := range bySet(del) {
+	gone := bySet(del)
+	t.forget(x, gone[bridges])
+	for set, keys := range gone {
 		if s, ok := l.Set(set); !ok || s.Data != "" {
 			continue
 		}

@@ -12,6 +12,18 @@ const oneNetwork = `table ip taproom {
 		elements = { "virbr0" . "virbr0" }
 	}
 
+	set sent {
+		type ifname
+		size 65535
+		flags dynamic
+	}
+
+	set received {
+		type ifname
+		size 65535
+		flags dynamic
+	}
+
 	set net24 {
 		type ifname . ipv4_addr
 		elements = { "virbr0" . 192.168.122.0 }
@@ -27,12 +39,12 @@ const oneNetwork = `table ip taproom {
 	}
 
 	chain guests_in {
-		ct state established,related oifname . ip daddr & 255.255.255.0 @net24 accept
-		oifname . ip daddr & 255.255.255.0 @in24 jump guests_reach
+		ct state established,related oifname . ip daddr & 255.255.255.0 @net24 update @received { oifname counter } accept
+		oifname . ip daddr & 255.255.255.0 @in24 update @received { oifname counter } jump guests_reach
 	}
 
 	chain guests_out {
-		iifname . ip saddr & 255.255.255.0 @net24 accept
+		iifname . ip saddr & 255.255.255.0 @net24 update @sent { iifname counter } accept
 	}
 
 	chain guests_ports {
@@ -100,6 +112,18 @@ const oneNetwork6 = `table ip6 taproom {
 		elements = { "virbr0" . "virbr0" }
 	}
 
+	set sent {
+		type ifname
+		size 65535
+		flags dynamic
+	}
+
+	set received {
+		type ifname
+		size 65535
+		flags dynamic
+	}
+
 	set net64 {
 		type ifname . ipv6_addr
 		elements = { "virbr0" . fd00:1:: }
@@ -115,12 +139,12 @@ const oneNetwork6 = `table ip6 taproom {
 	}
 
 	chain guests_in {
-		ct state established,related oifname . ip6 daddr & ffff:ffff:ffff:ffff:: @net64 accept
-		oifname . ip6 daddr & ffff:ffff:ffff:ffff:: @in64 jump guests_reach
+		ct state established,related oifname . ip6 daddr & ffff:ffff:ffff:ffff:: @net64 update @received { oifname counter } accept
+		oifname . ip6 daddr & ffff:ffff:ffff:ffff:: @in64 update @received { oifname counter } jump guests_reach
 	}
 
 	chain guests_out {
-		iifname . ip6 saddr & ffff:ffff:ffff:ffff:: @net64 accept
+		iifname . ip6 saddr & ffff:ffff:ffff:ffff:: @net64 update @sent { iifname counter } accept
 	}
 
 	chain guests_ports {

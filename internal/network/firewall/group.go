@@ -42,6 +42,11 @@ func (g *Group) Observe(ctx context.Context) ([]Element, error) { return g.below
 // Render asks the Backend below.
 func (g *Group) Render(add, del []Element) []string { return g.below.Render(add, del) }
 
+// Traffic asks the Backend below.
+func (g *Group) Traffic(ctx context.Context) (map[string]Traffic, error) {
+	return TrafficOf(ctx, g.below)
+}
+
 // Watch has the Backend below watch, if it can; else nothing is noticed.
 func (g *Group) Watch(ctx context.Context, changed func(who string)) error {
 	w, ok := g.below.(state.FirewallWatcher)

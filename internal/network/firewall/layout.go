@@ -60,6 +60,9 @@ func (t table) set(name string) nft.Set {
 	if g, kind := t.groupOf(name); g.as != asUsual {
 		_, s.Data = t.outwardType(kind)
 	}
+	if slices.Contains(countedSets(), name) {
+		s.Type, s.Dynamic = "ifname", true
+	}
 	return s
 }
 
@@ -158,6 +161,9 @@ func (t table) addBase(x *nft.Transaction) {
 	x.Create(t.object())
 	x.Add(t.set(bridges))
 	x.Add(t.set(same))
+	for _, name := range countedSets() {
+		x.Add(t.set(name))
+	}
 	for _, c := range t.chains() {
 		x.Add(c)
 	}
@@ -197,7 +203,7 @@ func (t table) groups(l *nft.Listing, elements []Element) []group {
 // among themselves: networks came in any order.
 func (t table) intact(l *nft.Listing) bool {
 	groups := t.groups(l, nil)
-	sets := 2
+	sets := 2 + len(countedSets())
 	for _, g := range groups {
 		sets += len(g.sets())
 	}

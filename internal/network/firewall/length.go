@@ -121,10 +121,10 @@ func (t table) groupRules(g group) []nft.Rule {
 	}
 	nat := append([]nft.Expr{in(g.set(natSets), natted...)}, elsewhere...)
 	return []nft.Rule{
-		t.rule(guestsIn, "", nft.Established|nft.Related, in(g.set(netSets), back...), nft.Accept()),
-		t.rule(guestsOut, "", in(g.set(netSets), out...), nft.Accept()),
+		t.rule(guestsIn, "", nft.Established|nft.Related, in(g.set(netSets), back...), countReceived(), nft.Accept()),
+		t.rule(guestsOut, "", in(g.set(netSets), out...), countSent(), nft.Accept()),
 		t.rule(postrouting, "", append(nat, nft.Jump(guestsNAT))...),
-		t.rule(guestsIn, "", in(g.set(inSets), back...), nft.Jump(guestsReach)),
+		t.rule(guestsIn, "", in(g.set(inSets), back...), countReceived(), nft.Jump(guestsReach)),
 	}
 }
 

@@ -51,6 +51,11 @@ func (t table) render(add, del []Element) []string {
 		exists := fmt.Sprintf("! nft list set %s %s %s >/dev/null 2>&1 || ", t.family, t.name, name)
 		out = append(out, exists+command(x))
 	}
+	if gone := groups[bridges]; len(gone) > 0 {
+		x := &nft.Transaction{}
+		t.forget(x, gone)
+		out = append(out, fmt.Sprintf("! nft list set %s %s %s >/dev/null 2>&1 || ", t.family, t.name, sent)+command(x))
+	}
 	return append(out, fmt.Sprintf("! nft list table %[1]s %[2]s >/dev/null 2>&1 || nft list table %[1]s %[2]s | grep -q 'elements =' || nft delete table %[1]s %[2]s", t.family, t.name))
 }
 

@@ -34,6 +34,17 @@ func (f *Fake) Lookup(_ context.Context, r own.LookupRequest) (own.LookupResult,
 	return out, f.enter("Lookup")
 }
 
+// NetworkTraffic implements server.Documents.
+func (f *Fake) NetworkTraffic(_ context.Context, name string) ([]own.NetworkTraffic, error) {
+	if name == "" {
+		name = "default"
+	}
+	if _, err := f.NetworkByName(name); err != nil {
+		return nil, err
+	}
+	return []own.NetworkTraffic{{Network: name, Bridge: "virbr0", SentPackets: 2, SentBytes: 168}}, f.enter("NetworkTraffic")
+}
+
 // LeaseHappens tells everybody who asked of an event.
 func (f *Fake) LeaseHappens(network, kind string) {
 	e := server.LeaseChange{Event: own.LeaseEvent{Kind: kind}}

@@ -42,7 +42,14 @@ func sets() []nft.Set {
 		dataMap("twins", "ipv4_addr", "ipv4_addr"),
 		dataMap("spans", "ipv4_addr", "interval ipv4_addr"),
 		dataMap("outward", "ipv4_addr", "interval ipv4_addr . inet_service"),
+		dynamic("seen", "ifname"),
 	}
+}
+
+func dynamic(name, kind string) nft.Set {
+	s := set(name, kind)
+	s.Dynamic = true
+	return s
 }
 
 func dataMap(name, kind, data string) nft.Set {
@@ -72,7 +79,7 @@ func rules() []nft.Rule {
 		rule("to", "", nft.Match{Field: nft.IIfName, Not: true, Value: "eth0"}, nft.Match{Field: nft.UDPDport, Value: "67"}, nft.Accept()),
 		rule("to", "", nft.Match{Field: nft.TCPDport, Value: "443"}, nft.Verdict{Kind: "goto", Chain: "last"}),
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}, {Field: nft.OIfName}}, Set: "same"}, nft.Accept()),
-		rule("forward", "", nft.Jump("to")),
+		rule("forward", "", nft.Count{Field: nft.IIfName, Set: "seen"}, nft.Jump("to")),
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IPSaddr, Bits: 8}, {Field: nft.IPDaddr}}, Set: "flows"}, nft.Accept()),
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.OIfName}}, Set: "bridges"}, nft.Reject{}),
 		rule("forward", "", nft.In{Key: []nft.Term{{Field: nft.IIfName}}, Not: true, Set: "bridges"}, nft.Reject{With: "icmp host-unreachable"}),
@@ -126,6 +133,12 @@ const Want = `table ip suite {
 		type ipv4_addr : interval ipv4_addr . inet_service
 	}
 
+	set seen {
+		type ifname
+		size 65535
+		flags dynamic
+	}
+
 	chain masq {
 		ip daddr 224.0.0.0/24 return
 		ip daddr 10.16.0.0/12 drop
@@ -154,7 +167,7 @@ const Want = `table ip suite {
 	chain forward {
 		type filter hook forward priority filter; policy accept;
 		iifname . oifname @same accept
-		jump to
+		update @seen { iifname counter } jump to
 		ip saddr & 255.0.0.0 . ip daddr @flows accept
 		oifname @bridges reject
 		iifname != @bridges reject with icmp host-unreachable

@@ -76,6 +76,7 @@ func RunBackend(t *testing.T, open func(*testing.T) nft.Backend) {
 		{"what does not exist, exists already or is in use is refused by name", refusals},
 		{"elements come and go, and those that stay are untouched", elements},
 		{"what a map leads to is read back as nft lists it, and a key leads to one thing only", mapElements},
+		{"what packets make is in no listing", dynamicSets},
 		{"ten thousand elements are one transaction", manyElements},
 		{"rules are inserted first and deleted by handle", ruleOrder},
 		{"a flushed chain keeps nothing but itself", flush},
@@ -214,6 +215,26 @@ func mapElements(s suite) {
 	x = &nft.Transaction{}
 	x.Add(rule)
 	s.refused(x, unix.EINVAL, "add rule ip suite nat snat to ip saddr map @hosts")
+}
+
+func dynamicSets(s suite) {
+	s.commit(Layout())
+	seen := dynamic("seen", "ifname")
+	s.add(nft.Elements{Set: seen, Keys: []string{"virbr0"}})
+	s.want(Want)
+	if got, err := s.b.Counts(context.Background(), seen); err != nil || len(got) > 1 {
+		s.t.Errorf("counts %v, error %v", got, err)
+	}
+	x := &nft.Transaction{}
+	x.Add(nft.Elements{Set: seen, Keys: []string{"virbr1"}})
+	x.Delete(nft.Elements{Set: seen, Keys: []string{"virbr1", "virbr0"}})
+	s.commit(x)
+	if got, err := s.b.Counts(context.Background(), seen); err != nil || len(got) != 0 {
+		s.t.Errorf("counts %v, error %v", got, err)
+	}
+	if _, err := s.b.Counts(context.Background(), dynamic("absent", "ifname")); !errors.Is(err, nft.ErrNoTable) {
+		s.t.Errorf("of a set that is not there: %v", err)
+	}
 }
 
 func manyElements(s suite) {

@@ -60,6 +60,11 @@ func New(below firewall.Backend, cfg Config) *Backend {
 // Close gives the connection to the bus back.
 func (b *Backend) Close() error { return b.bus.close() }
 
+// Traffic asks the Backend below: firewalld counts nothing.
+func (b *Backend) Traffic(ctx context.Context) (map[string]firewall.Traffic, error) {
+	return firewall.TrafficOf(ctx, b.below)
+}
+
 // Running reports whether firewalld rules over our network namespace; an error says that it does not answer.
 func (b *Backend) Running(ctx context.Context) (bool, error) {
 	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) error {

@@ -2,6 +2,7 @@ package firewalltest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ func RunTraffic(t *testing.T, open func(t testing.TB) *Host) {
 			t.Parallel()
 			w := newWorld(t, open(t), f)
 			b := w.host.Open(t, Table)
+			w.counts(b)
 			var have []element
 			for i, c := range []struct{ a, b string }{
 				{"nat", "nat"}, {"isolated", "nat"}, {"route", "isolated"}, {"nat", "route"}, {"open", "nat"},
@@ -63,6 +65,42 @@ func (w *world) oneWayOut(b firewall.Backend) {
 	w.reaches("routed guest to outside by its link", w.a, f.away, f.guestA, false)
 	w.reaches("outside to routed guest by its link", w.away, f.guestA, f.away, false)
 	apply(w.t, b, nil, slices.Concat(elsewhere, routedBy))
+}
+
+// counts checks that a datagram to the outside and its answer are counted for the network of the guest, and for no other;
+// and that what was counted is forgotten when the network goes.
+func (w *world) counts(b firewall.Backend) {
+	w.t.Helper()
+	f := w.f
+	all := slices.Concat(Elements("nat", bridgeA, f.netA), Elements("nat", bridgeB, f.netB))
+	traffic := func() map[string]firewall.Traffic {
+		w.t.Helper()
+		got, err := firewall.TrafficOf(w.t.Context(), b)
+		if err != nil {
+			w.t.Error(err)
+		}
+		return got
+	}
+	for range 2 {
+		apply(w.t, b, all, nil)
+		if got := traffic(); len(got) != 0 {
+			w.t.Errorf("without a packet %v was counted", got)
+		}
+		seen, err := w.ask(w.a, "udp", f.away, "")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		header := uint64(20 + 8)
+		if f.name == "IPv6" {
+			header = 40 + 8
+		}
+		want := map[string]firewall.Traffic{bridgeA: {SentPackets: 1, SentBytes: header + 1, ReceivedPackets: 1, ReceivedBytes: header + uint64(len(seen))}}
+		if got := traffic(); !maps.Equal(got, want) {
+			w.t.Errorf("counted %+v; want %+v", got, want)
+		}
+		apply(w.t, b, nil, Elements("nat", bridgeA, f.netA))
+	}
+	apply(w.t, b, nil, all)
 }
 
 // othersPorts checks networks that name the ports their guests get.
