@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,10 @@ func (e *Engine) LANBridge(ctx context.Context, r own.BridgeRequest) (own.Bridge
 		return own.BridgeResult{}, needsRoot("net bridge")
 	}
 	out, err := e.lanBridge(ctx, r)
+	var said *virterr.Error
 	switch {
+	case errors.As(err, &said):
+		return out, err
 	case errors.Is(err, lanbridge.ErrUnknown):
 		return out, virterr.New(virterr.InvalidArg, "%w", err)
 	case errors.Is(err, lanbridge.ErrRefused):
@@ -95,7 +99,7 @@ func (e *Engine) lanMove(ctx context.Context, r own.BridgeRequest) (own.BridgeRe
 		return own.BridgeResult{}, err
 	}
 	b.Manager, b.Then, b.Notes, b.Files = p.Manager, p.Then, p.Later, p.Files
-	out := own.BridgeResult{Bridge: ownBridge(b), Steps: p.Steps, Warnings: append(p.Notes, e.tiedTo(r.NIC, r.Bridge)...), SwitchUS: took.Microseconds()}
+	out := own.BridgeResult{Bridge: ownBridge(b), Steps: p.Steps, Warnings: slices.Concat(p.Notes, e.tiedTo(r.NIC, r.Bridge), e.rulesNaming(ctx, r.NIC, r.Bridge)), SwitchUS: took.Microseconds()}
 	out.Interface, out.Network = lan.Snippets(r.Bridge)
 	return out, nil
 }
@@ -122,6 +126,39 @@ func (e *Engine) tiedTo(nic, bridge string) []string {
 	}
 	if v, err := e.k.Sysctl("net/bridge/bridge-nf-call-iptables"); err == nil && v == "1" {
 		out = append(out, "rules of IP see what bridges forward here (net.bridge.bridge-nf-call-iptables is 1, as Docker wants it): taproom net why GUEST says whether they lose guests' packets")
+	}
+	return out
+}
+
+// mostRules is how many rules are shown.
+const mostRules = 3
+
+// rulesNaming says which rules of others go by the NIC's name: what comes to the host comes by the bridge from now on.
+func (e *Engine) rulesNaming(ctx context.Context, nic, bridge string) []string {
+	e.why.mu.Lock()
+	rules, err := e.why.look.RulesNaming(ctx, nic)
+	e.why.mu.Unlock()
+	switch {
+	case err != nil:
+		return []string{fmt.Sprintf("whether rules of a firewall name %s cannot be found out: %v", nic, err)}
+	case len(rules) == 0:
+		return nil
+	}
+	more := ""
+	if n := len(rules) - mostRules; n > 0 {
+		rules, more = rules[:mostRules], fmt.Sprintf(", and %d more", n)
+	}
+	return []string{fmt.Sprintf("rules of a firewall name %s, and what comes to this host comes by %s from now on; let them name %s too: %s%s", nic, bridge, bridge, strings.Join(rules, "; "), more)}
+}
+
+// lanProblems says which bridges are on trial.
+func (e *Engine) lanProblems() []string {
+	if e.lan == nil {
+		return nil
+	}
+	var out []string
+	for _, b := range e.lan.Trials() {
+		out = append(out, fmt.Sprintf("bridge %s of %s is on trial: all goes back in %d s, unless it is kept: taproom net bridge --confirm %s", b.Bridge, b.NIC, int(b.Left.Seconds()), b.Bridge))
 	}
 	return out
 }

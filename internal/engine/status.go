@@ -12,7 +12,7 @@ import (
 
 // Status implements server.Documents.
 func (e *Engine) Status(ctx context.Context) (own.Status, error) {
-	s := own.Status{Domains: []own.DomainStatus{}, Networks: []own.NetworkStatus{}, Problems: slices.Concat(e.problem.all(), e.serviceProblems(ctx), e.healProblems(), e.zoneProblems(), e.crowded())}
+	s := own.Status{Domains: []own.DomainStatus{}, Networks: []own.NetworkStatus{}, Problems: slices.Concat(e.problem.all(), e.serviceProblems(ctx), e.healProblems(), e.zoneProblems(), e.lanProblems(), e.crowded())}
 	for _, d := range e.domains.all() {
 		if v := d.view(); v.exists() {
 			s.Domains = append(s.Domains, e.domainStatus(ctx, d, v))

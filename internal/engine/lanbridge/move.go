@@ -147,6 +147,28 @@ func (m *Mover) Bridges() ([]Bridge, []string, error) {
 	return out, lan.Candidates(links), err
 }
 
+// Trials lists the bridges that are on trial, as far as that is known without waiting: while something is being moved, none.
+func (m *Mover) Trials() []Bridge {
+	if !m.mu.TryLock() {
+		return nil
+	}
+	defer m.mu.Unlock()
+	if len(m.trials) == 0 {
+		return nil
+	}
+	all, err := m.all()
+	if err != nil {
+		return nil // whoever asks for bridges is told
+	}
+	var out []Bridge
+	for _, r := range all {
+		if r.State == Waiting {
+			out = append(out, m.shown(r))
+		}
+	}
+	return out
+}
+
 // Keep ends a trial well: the bridge stays, also after the next boot where the configuration can be written.
 func (m *Mover) Keep(bridge string) (Bridge, error) {
 	m.mu.Lock()

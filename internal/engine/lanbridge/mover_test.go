@@ -15,6 +15,7 @@ import (
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/network/lan"
 )
 
 // world is a host with a NIC that leads to a router, and a configuration of ifupdown.
@@ -209,5 +210,30 @@ func (w *world) otherBoot() {
 	all[0].Head["boot"] = "another"
 	if err := records.Put(all[0]); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// TestALinkThatDoesNotComeBackTakesTheMoveBack pulls the cable at the moment when the NIC becomes a port.
+func TestALinkThatDoesNotComeBackTakesTheMoveBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	k := w.KernelWith(func(call string) {
+		if call == "link master" {
+			w.Shell("ip link set dev lan down")
+		}
+	})
+	defer k.Close()
+	m := w.open(k)
+	defer m.Close()
+	_, _, err := m.Move(t.Context(), "eth0", "br0", time.Hour)
+	if !errors.Is(err, lan.ErrNoCarrier) || !strings.Contains(err.Error(), "make bridge br0 of eth0, which is as it was: ") {
+		t.Errorf("it ends with %v", err)
+	}
+	if b := only(t, m); b.State != "" {
+		t.Errorf("there is %+v", b)
+	}
+	w.Shell("ip link set dev lan up; until ip -o link show dev eth0 | grep -q LOWER_UP; do sleep 0.01; done")
+	if got := w.Shell("ip -o -4 address show dev eth0; ip route; ls /sys/class/net"); !strings.Contains(got, "192.0.2.10/24") || !strings.Contains(got, "default via 192.0.2.1 dev eth0") || strings.Contains(got, "br0") {
+		t.Errorf("it is\n%s", got)
 	}
 }

@@ -55,7 +55,7 @@ func (p *planner) bridge() {
 	if !p.s.port() {
 		p.add(enslave{want.NIC, want.Bridge})
 		if want.Carrier {
-			p.add(await{want.Bridge})
+			p.add(await{want.NIC, want.Bridge})
 		}
 	}
 	p.addresses(bridge, want.Bridge, true)

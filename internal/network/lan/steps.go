@@ -113,11 +113,11 @@ const carrierWithin = 10 * time.Second
 // ErrNoCarrier says that the link did not come back.
 var ErrNoCarrier = errors.New("its link did not come back")
 
-// await waits until a bridge sends.
-type await struct{ bridge string }
+// await waits until a NIC has a carrier, which some lose when they become a port, and its bridge sends.
+type await struct{ nic, bridge string }
 
 func (s await) String() string {
-	return fmt.Sprintf("until ip -o link show dev %s | grep -q 'LOWER_UP.* qdisc noqueue'; do sleep 0.01; done", s.bridge)
+	return fmt.Sprintf("until ip -o link show dev %s | grep -q LOWER_UP && ip -o link show dev %s | grep -q 'LOWER_UP.* qdisc noqueue'; do sleep 0.01; done", s.nic, s.bridge)
 }
 
 func (s await) apply(ctx context.Context, k *host.Kernel, links map[string]int) error {
@@ -130,9 +130,10 @@ func (s await) apply(ctx context.Context, k *host.Kernel, links map[string]int) 
 	over, end := context.WithCancel(ctx)
 	var sends bool
 	look := func() {
-		state, lerr := k.LinkState(links[s.bridge])
-		if err = lerr; err != nil || state.Sends {
-			sends = state.Sends
+		nic, nerr := k.LinkState(links[s.nic])
+		bridge, berr := k.LinkState(links[s.bridge])
+		sends, err = nic.Carrier && bridge.Sends, errors.Join(nerr, berr)
+		if err != nil || sends {
 			end()
 		}
 	}
@@ -145,5 +146,5 @@ func (s await) apply(ctx context.Context, k *host.Kernel, links map[string]int) 
 	case err != nil || werr != nil:
 		return errors.Join(err, werr)
 	}
-	return fmt.Errorf("waited %s for a carrier on %s: %w", carrierWithin, s.bridge, ErrNoCarrier)
+	return fmt.Errorf("waited %s for a carrier on %s: %w", carrierWithin, s.nic, ErrNoCarrier)
 }
