@@ -24,13 +24,16 @@ type trial struct {
 	drive  func(w *world, c *client.Client) error // what clients do
 	after  func(w *world) error                   // what must hold when it was killed, or was not
 	stride int                                    // outside of the long run, it is killed at every so many calls; 0 is each
-	alone  bool                                   // there is one world, since each costs much
+	alone  bool                                   // there is one world, since each costs much; in the long run the stride is a small one
 }
 
 // everyCall runs a trial without a crash, which counts the calls, and then kills the daemon at the first, the second and
 // so on, until one gets to its end.
 func everyCall(t *testing.T, tr trial) {
-	if long() || tr.stride == 0 {
+	switch {
+	case long() && tr.alone:
+		tr.stride = max(1, tr.stride/16)
+	case long() || tr.stride == 0:
 		tr.stride = 1
 	}
 	sides := side
