@@ -25,7 +25,7 @@ func former(t *testing.T, e machine) map[string]func(elements []firewall.Element
 				err = f.Apply(t.Context(), elements, nil)
 			}
 			if err == nil && old {
-				err = p.Restore(t.Context(), false, "*filter\n:taproom-before - [0:0]\n-A taproom-before -i virbr0 -j ACCEPT\n-I FORWARD 1 -j taproom-before\n-D OUTPUT -j taproom-output\nCOMMIT\n")
+				err = p.Restore(t.Context(), false, "*filter\n-I taproom-forward 1 -i virbr0 -m comment --comment before -j ACCEPT\n-A FORWARD -j taproom-in\n-D OUTPUT -j taproom-output\nCOMMIT\n")
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -73,14 +73,14 @@ func TestAllOfOursCanBeClearedWhateverItsState(t *testing.T) {
 	if any, err := f.Clear(t.Context()); any || err != nil {
 		t.Errorf("cleared nothing: %v, %v", any, err)
 	}
-	if err := p.Restore(t.Context(), false, foreign); err != nil {
+	if err := p.Restore(t.Context(), false, foreign+"*filter\n:taproom-his - [0:0]\n-A OUTPUT -j taproom-his\nCOMMIT\n"); err != nil {
 		t.Fatal(err)
 	}
 	before := text(t, p)
 	if err := f.Apply(t.Context(), slices.Concat(firewalltest.Elements("nat", "virbr0", "192.168.122.0/24"), firewalltest.Elements("nat", "virbr0", "fd00::/64")), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Restore(t.Context(), false, "*filter\n:taproom-older - [0:0]\n-A taproom-older -j taproom-in\n-A OUTPUT -j taproom-older\n:taproom-out - [0:0]\nCOMMIT\n"); err != nil {
+	if err := p.Restore(t.Context(), false, "*filter\n-A taproom-his -j taproom-in\n:taproom-out - [0:0]\nCOMMIT\n"); err != nil {
 		t.Fatal(err)
 	}
 	if any, err := f.Clear(t.Context()); !any || err != nil {

@@ -14,10 +14,11 @@ type sight struct {
 	all *xtables.Listing
 }
 
-// own returns our name of a chain, and whether it is one of ours: also one that this version does not make.
+// own returns our name of a chain, and whether it is one of ours. One that an administrator gave such a name stays his; so a
+// version that makes a chain no more has to know its name here all the same.
 func (l layout) own(chain string) (string, bool) {
 	name, ok := strings.CutPrefix(chain, l.prefix+"-")
-	return name, ok && name != "" && !strings.Contains(name, "-")
+	return name, ok && slices.ContainsFunc(l.chains(), func(c chainSpec) bool { return c.name == name })
 }
 
 // chains returns our chains in a table, in the order they are listed.

@@ -63,7 +63,6 @@ var damages = map[string]string{
 	"a rule twice":         "*filter\n-A taproom-same -i virbr0 -o virbr0 -j ACCEPT\n",
 	"a rule gone":          "*filter\n-D taproom-serve -p udp -m udp --dport 67 -j ACCEPT\n",
 	"half an element gone": "*filter\n-D taproom-out -s 192.168.122.0/24 -i virbr0 -j ACCEPT\n",
-	"a chain too many":     "*nat\n:taproom-more - [0:0]\n-A taproom-more -j RETURN\n",
 	"rules changed order":  "*nat\n-D taproom-masq -j MASQUERADE\n-I taproom-masq 1 -j MASQUERADE\n",
 }
 
@@ -175,5 +174,44 @@ func TestAWayBackThatFailsIsToldBesideWhatFailed(t *testing.T) {
 	const want = "change the firewall: ip6tables: the table is locked, 1\nput iptables back as it was: iptables: the table is locked, 2"
 	if err := f.Apply(t.Context(), both, nil); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+// A chain is the administrator's unless a version of this program made one of that name, whatever it begins with.
+func TestAChainOfTheAdministratorsStaysHis(t *testing.T) {
+	t.Parallel()
+	for _, made := range []string{
+		"ports", "snat", "masq", "post", "same", "in", "shut_in", "out", "shut_out", "serve", "answer", "forward", "input", "output", "reach",
+	} {
+		if !iptables.Own("taproom", "taproom-"+made) {
+			t.Errorf("nobody removes chain taproom-%s of an earlier version", made)
+		}
+	}
+	p := &xtablestest.Fake{}
+	const his = "*filter\n:taproom-mine - [0:0]\n-A FORWARD -j taproom-mine\n-A taproom-mine -s 203.0.113.7/32 -j DROP\nCOMMIT\n"
+	if err := p.Restore(t.Context(), false, his); err != nil {
+		t.Fatal(err)
+	}
+	before := text(t, p)
+	f, err := iptables.New(p, firewalltest.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	es := firewalltest.Elements("nat", "virbr0", "10.1.0.0/24")
+	firewall.Sort(es)
+	if err := f.Apply(t.Context(), es, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Observe(t.Context()); err != nil || !slices.Equal(got, es) {
+		t.Errorf("beside his chain there is %v, %v", got, err)
+	}
+	if found, err := f.Clear(t.Context()); !found || err != nil {
+		t.Errorf("removed: %t, %v", found, err)
+	}
+	if after := text(t, p); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if found, err := f.Any(t.Context()); found || err != nil {
+		t.Errorf("his chain is taken for ours: %t, %v", found, err)
 	}
 }
