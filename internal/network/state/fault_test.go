@@ -38,6 +38,7 @@ var addrgenmode = regexp.MustCompile(`addrgenmode \S+`)
 // text is all that there is, as an administrator sees it.
 func text(ns *hosttest.NS, e *Env) string {
 	out := ns.Shell(`ip -d link show; ip -4 address show; ip -6 address show scope global; bridge -d link show
+		bridge fdb show | grep "dev macvtap.* self" | sort || true
 		cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding
 		cd /proc/sys/net/ipv6/conf; grep -H . */disable_ipv6
 		ip route show proto 116; ip -6 route show proto 116
@@ -91,7 +92,26 @@ func changes() [][2]State {
 		moved.Macvlans[name] = m
 	}
 	forwards := State{Sysctls: map[string]string{"net/ipv4/ip_forward": "1"}} // it stays
-	return [][2]State{{forwards, one}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}, {routed, rerouted}}
+	hears := onLower(1)
+	other := hears.Clone()
+	for name, m := range hears.Macvlans {
+		if m.Tap {
+			m.Told, m.AllMulticast, m.Hears = true, false, groupA
+			hears.Macvlans[name] = m
+			m.Promiscuous, m.Hears = true, groupB
+			other.Macvlans[name] = m
+		}
+	}
+	return [][2]State{{hears, other}, {forwards, one}, {forwards, loud}, {both, edited}, {both, six}, {six, both}, {one, forwards}, {{}, lower}, {lower, moved}, {moved, {}}, {routed, rerouted}}
+}
+
+// stride is how many calls or steps are gone on from one that fails to the next: with -short, where the machine is emulated, some of
+// them fail, on other kernels than the one on which each does.
+func stride() int {
+	if testing.Short() {
+		return 11
+	}
+	return 1
 }
 
 // Whatever step of a plan fails, instead of what it does or after it: the plan stops there with its error, and the difference
@@ -109,13 +129,13 @@ func TestAnyStepThatFailsIsRolledBackToWhatWasBefore(t *testing.T) {
 	})
 	want := []string{
 		"AddAddress", "AddBridge", "AddMacvlan", "AddRoute", "AddTap", "ChangeElements", "DelAddress", "DelRoute", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
-		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetService", "SetSysctl",
+		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetHears", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetReceive", "SetService", "SetSysctl",
 		"SetVLANs",
 	}
 	var got []string
 	seen.Range(func(kind, _ any) bool { got = append(got, kind.(string)); return true })
 	slices.Sort(got)
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got); d != "" && !testing.Short() {
 		t.Errorf("kinds of steps that failed (-want +got):\n%s", d)
 	}
 }
@@ -133,7 +153,7 @@ func failEach(t *testing.T, before, after State, seen *sync.Map) {
 	}
 	back(before)
 	was := text(ns, e)
-	for n, more := 0, true; more; n++ {
+	for n, more := 0, true; more; n += stride() {
 		for _, late := range []bool{false, true} {
 			o, err := Observe(t.Context(), e, scope)
 			if err != nil {

@@ -149,7 +149,7 @@ func TestAFailureAnywhereIsRolledBackByTheSameDiff(t *testing.T) {
 	ns := hosttest.NewNS(t)
 	before, after := config(1), config(2).Merge(config(3))
 	type stop struct{}
-	for at := 0; ; at++ {
+	for at := 0; ; at += stride() {
 		e := newEnv(ns)
 		if err := settle(e, before); err != nil {
 			t.Fatal(err)

@@ -122,7 +122,7 @@ func TestMacvtapsHalfMadeAnywhereAreRolledBackByTheSameDiff(t *testing.T) {
 	t.Parallel()
 	ns := lowerNS(t)
 	type stop struct{}
-	for at := 0; ; at++ {
+	for at := 0; ; at += stride() {
 		e := newEnv(ns)
 		n, cut := 0, false
 		half := *e
