@@ -8,12 +8,12 @@ import (
 	"taproom/internal/api/client"
 )
 
-// Links that guests' macvtaps lie on, and NICs on them.
+// Links that guests' macvtaps lie on, and NICs on them. What the guest wants of two of them is asked and made so, at any time.
 const (
 	lentOwn    = "02:00:97:00:00:02" // the second one's own address
 	lentGuests = "52:54:00:97:02:02" // that of the guest whose macvtap is in mode passthrough
-	sharedNIC  = "<interface type='direct'><mac address='52:54:00:97:02:01'/><source dev='low1' mode='bridge'/><model type='virtio'/></interface>"
-	lentNIC    = "<interface type='direct'><mac address='" + lentGuests + "'/><source dev='low2' mode='passthrough'/><model type='virtio'/></interface>"
+	sharedNIC  = "<interface type='direct' trustGuestRxFilters='yes'><mac address='52:54:00:97:02:01'/><source dev='low1' mode='bridge'/><model type='virtio'/></interface>"
+	lentNIC    = "<interface type='direct' trustGuestRxFilters='yes'><mac address='" + lentGuests + "'/><source dev='low2' mode='passthrough'/><model type='virtio'/></interface>"
 	moreNIC    = "<interface type='direct'><mac address='52:54:00:97:02:03'/><source dev='low1' mode='private'/><model type='virtio'/></interface>"
 	tapNIC     = "<interface type='bridge'><mac address='52:54:00:97:02:04'/><source bridge='br-there'/><model type='virtio'/></interface>"
 	queuedNIC  = "<interface type='bridge'><mac address='52:54:00:97:02:05'/><source bridge='br-there'/><model type='virtio'/><driver queues='2'/></interface>"
