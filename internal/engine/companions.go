@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,46 +19,94 @@ import (
 
 // companions are the programs that run beside one guest's QEMU and serve its devices.
 type companions struct {
+	mu     sync.Mutex
 	list   []*companion.Process
 	follow sync.Once
 }
 
+// all are those that there are now.
+func (c *companions) all() []*companion.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list)
+}
+
+func (c *companions) add(p *companion.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, p)
+}
+
+// take are those whose devices are none of keep; they are no longer among the guest's.
+func (c *companions) take(keep []string) (out []*companion.Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = slices.DeleteFunc(c.list, func(p *companion.Process) bool {
+		gone := !slices.Contains(keep, p.Device)
+		if gone {
+			out = append(out, p)
+		}
+		return gone
+	})
+	return out
+}
+
 // planCompanions writes down what will run beside QEMU.
 func (s *starting) planCompanions(r *record) {
-	r.Companions = nil
-	for _, c := range s.compiled.Companions {
-		r.Companions = append(r.Companions, c.Device)
-	}
+	r.Companions = served(s.compiled)
 	t := emulatedTPM(s.doc)
 	r.ForgetTPM = t != nil && !spec.IsYes(t.Backend.PersistentState)
 }
 
-// startCompanions starts what has to run before QEMU does. Their sockets' other ends are among QEMU's files.
+// served are the devices that programs beside QEMU serve.
+func served(c *guest.Compiled) (out []string) {
+	for _, one := range c.Companions {
+		out = append(out, one.Device)
+	}
+	return out
+}
+
+// startCompanions starts what has to run before QEMU does.
 func (s *starting) startCompanions(ctx context.Context) error {
+	_, err := s.startBeside(ctx, s.compiled.Companions)
+	return err
+}
+
+// startBeside starts programs. Their sockets' other ends are among QEMU's files.
+func (s *starting) startBeside(ctx context.Context, list []guest.Companion) (out []*companion.Process, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.e.cfg.ReadyWithin)
 	defer cancel()
-	for _, c := range s.compiled.Companions {
+	for _, c := range list {
 		program, err := s.program(ctx, c)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.Device, err)
+			return out, fmt.Errorf("%s: %w", c.Device, err)
 		}
 		p, conn, err := companion.Start(ctx, s.e.k, s.companionSpec(c, program))
 		if err != nil {
-			return err
+			return out, err
 		}
 		s.files[c.File] = conn
-		s.running.beside.list = append(s.running.beside.list, p)
+		s.running.beside.add(p)
+		out = append(out, p)
 	}
-	return nil
+	return out, nil
 }
 
 // companionsServe looks for one that ended before the guest ran: its device would be dead from the beginning.
 func (s *starting) companionsServe() error {
-	for i, p := range s.running.beside.list {
+	if err := s.serve(s.running.beside.all(), s.compiled.Companions); err != nil {
+		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': %w", s.d.label, err)
+	}
+	return nil
+}
+
+// serve looks for one of the programs that has ended already.
+func (s *starting) serve(list []*companion.Process, whose []guest.Companion) error {
+	for _, p := range list {
 		select {
 		case <-p.Exited():
-			c := s.compiled.Companions[i]
-			return virterr.New(virterr.OperationFailed, "cannot start domain '%s': the program that serves its device %s ended at once (%s); what it said is in %s", s.d.label, c.Device, p.How(), s.logOf(c, p.Name))
+			i := slices.IndexFunc(whose, func(c guest.Companion) bool { return c.Device == p.Device })
+			return fmt.Errorf("the program that serves its device %s ended at once (%s); what it said is in %s", p.Device, p.How(), s.logOf(whose[i], p.Name))
 		default:
 		}
 	}
@@ -119,7 +168,7 @@ func (e *Engine) adoptCompanions(d *domain, run *running) error {
 		if err != nil {
 			return err
 		}
-		run.beside.list = append(run.beside.list, p)
+		run.beside.add(p)
 	}
 	return nil
 }
@@ -127,7 +176,7 @@ func (e *Engine) adoptCompanions(d *domain, run *running) error {
 // followCompanions watches a guest's companions until they, the guest or the daemon end.
 func (e *Engine) followCompanions(d *domain, run *running) {
 	run.beside.follow.Do(func() {
-		for _, p := range run.beside.list {
+		for _, p := range run.beside.all() {
 			e.work.Go(func() { e.followCompanion(d, run.proc, p) })
 		}
 	})
@@ -156,7 +205,7 @@ func (e *Engine) followCompanion(d *domain, proc *qemu.Process, p *companion.Pro
 // settle gives companions a moment to end by themselves, now that QEMU hung up: what they have in hand gets written.
 func (c *companions) settle() {
 	enough := time.After(endWithin)
-	for _, p := range c.list {
+	for _, p := range c.all() {
 		select {
 		case <-p.Exited():
 		case <-enough:
@@ -167,7 +216,7 @@ func (c *companions) settle() {
 
 // letGo ends what the daemon has of them; they go on.
 func (c *companions) letGo() {
-	for _, p := range c.list {
+	for _, p := range c.all() {
 		_ = p.Close()
 	}
 }

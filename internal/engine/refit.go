@@ -13,6 +13,7 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/guest/plug"
+	"taproom/internal/qemu/companion"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -150,6 +151,8 @@ type refitting struct {
 	tags      tags
 	apart     apart
 	believed  believed
+	comes     []guest.Companion // of devices that come
+	serving   []*companion.Process
 	opening   starting // opens files as for a start
 }
 
@@ -194,6 +197,7 @@ func (r *refitting) compile() (err error) {
 	if r.steps, err = plug.Between(r.from, r.to); err != nil {
 		return err
 	}
+	r.next.rec.Companions = served(r.to)
 	if r.force {
 		r.steps = plug.Forced(r.steps)
 	}
@@ -253,6 +257,9 @@ func (r *refitting) open(ctx context.Context) error {
 		}
 	}
 	r.opening.files = map[string]*os.File{}
+	if err := r.startBeside(ctx); err != nil {
+		return err
+	}
 	return r.opening.openNeeds(ctx, r.needed())
 }
 
@@ -281,6 +288,9 @@ func (r *refitting) half() *hardware {
 // carryOut does the steps.
 func (r *refitting) carryOut(ctx context.Context) error {
 	for _, s := range r.steps {
+		if err := r.serve(); err != nil {
+			return err
+		}
 		if err := r.e.step(ctx, r.run, s, r.opening.files); err != nil {
 			if errors.Is(err, errRejected) {
 				r.e.publish(server.DomainDeviceRemovalFailed{Domain: r.d.view().ref, Alias: s.Leaves})

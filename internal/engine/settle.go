@@ -85,6 +85,10 @@ func (e *Engine) settled(ctx context.Context, d *domain, run *running, x exchang
 		return err
 	}
 	e.releasePorts(gone)
+	if err := e.endBeside(ctx, d, run, x.is); err != nil {
+		return err
+	}
+	x.to.rec.Companions = served(x.is)
 	for _, p := range gone {
 		run.setLost(p.Name, false)
 	}

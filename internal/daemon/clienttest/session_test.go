@@ -140,6 +140,12 @@ func TestPasstServesAUserNetwork(t *testing.T) {
 			m.restart("kill")
 			m.client = m.daemon.Client()
 			m.echo(22, "127.0.0.1:2022")
+			passt := m.pidOf("net0")
+			m.write("nic.xml", m.do("dumpxml", "demo", "--xpath", "//interface"))
+			m.do("detach-device", "demo", "nic.xml", "--live") // passt goes with the NIC
+			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", passt)); err == nil && !strings.Contains(string(b), "State:\tZ") {
+				t.Errorf("passt, process %d, is there after its NIC", passt)
+			}
 			m.do("destroy", "demo")
 			m.do("undefine", "demo")
 			if left := m.daemon.Leftovers(); left != nil {

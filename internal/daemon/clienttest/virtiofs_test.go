@@ -1,12 +1,14 @@
 package clienttest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"taproom/internal/appliance/wire"
 )
@@ -52,6 +54,8 @@ func TestAGuestReadsAndWritesAFolderOfTheHost(t *testing.T) {
 
 	// Whoever restarts the daemon finds it again; and it has ended when the guest has.
 	c.restart("kill")
+	m.client = m.daemon.Client()
+	m.shareComesAndGoes()
 	m.do("destroy", "demo")
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", works)); err == nil && !strings.Contains(string(b), "State:\tZ") {
 		t.Errorf("virtiofsd, process %d, is there after its guest", works)
@@ -61,6 +65,39 @@ func TestAGuestReadsAndWritesAFolderOfTheHost(t *testing.T) {
 	m.do("net-undefine", "lab")
 	if left := c.daemon.Leftovers(); left != nil {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// shareComesAndGoes plugs a folder into the guest that runs, and takes it out again: the program that serves it comes and goes
+// with it.
+func (m *machine) shareComesAndGoes() {
+	m.t.Helper()
+	dir := filepath.Join(m.daemon.Root, "another")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "from-host"), []byte("hello again"), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	m.write("another.xml", "<filesystem type='mount'><driver type='virtiofs'/><source dir='"+dir+"'/><target dir='another'/></filesystem>")
+	m.do("attach-device", "demo", "another.xml", "--live")
+	serves := m.pidOf("fs1")
+	m.restart("kill")
+	m.client = m.daemon.Client()
+	for late := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // the guest takes notice of it in its own time
+		request, _ := json.Marshal(map[string]any{"op": wire.OpShare, "args": wire.Share{Tag: "another", Read: "from-host"}})
+		reply, err := m.client.Agent(m.t.Context(), "demo", request)
+		var got wire.ShareResult
+		if err == nil && json.Unmarshal(reply, &got) == nil && got.Text == "hello again" {
+			break
+		}
+		if time.Now().After(late) {
+			m.t.Fatalf("the guest reads %q, %v", reply, err)
+		}
+	}
+	m.do("detach-device", "demo", "another.xml", "--live")
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", serves)); err == nil && !strings.Contains(string(b), "State:\tZ") {
+		m.t.Errorf("virtiofsd, process %d, is there after its folder was taken out", serves)
 	}
 }
 

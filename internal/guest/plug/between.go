@@ -26,6 +26,9 @@ func Between(from, to *guest.Compiled) ([]Step, error) {
 	if err := fixed(from.Config, to.Config); err != nil {
 		return nil, err
 	}
+	if err := served(from, to); err != nil {
+		return nil, err
+	}
 	d := &difference{from: from.Config, to: to.Config}
 	for _, part := range []func() error{
 		d.devicesOut, d.mediaOut, d.backendsOut, d.backendsIn, d.mediaIn, d.devicesIn,
@@ -36,6 +39,18 @@ func Between(from, to *guest.Compiled) ([]Step, error) {
 	}
 	d.add(Threads(from.Config, to.Config)...)
 	return append(d.steps, settings(from.Startup, to.Startup)...), nil
+}
+
+// served refuses what QEMU cannot be connected with while it runs: it looks for the descriptor of a connection to passt in a
+// thread of its own, which knows no descriptors that came by the monitor (util/qemu-sockets.c, socket_get_fd).
+func served(from, to *guest.Compiled) error {
+	for _, c := range to.Companions {
+		known := slices.ContainsFunc(from.Companions, func(o guest.Companion) bool { return o.Device == c.Device })
+		if c.Passt != nil && !known {
+			return &FixedError{What: "a NIC that passt serves", Why: "QEMU connects with passt at its start alone; plug it in with --config and start the guest again"}
+		}
+	}
+	return nil
 }
 
 // difference carries one Between.

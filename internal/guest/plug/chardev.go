@@ -30,6 +30,9 @@ func chardevAdd(c qemu.Chardev) ([]Step, error) {
 	case "socket":
 		data = data.With("addr", socketAddress(get))
 		pass("server", "wait", "telnet", "nodelay", "tls-creds", "reconnect")
+		if data.Get("server") == nil { // on the command line one connects unless it is told to listen
+			data = data.With("server", false)
+		}
 	case "udp":
 		data = data.With("remote", inet(get("host"), get("port")))
 		if l := inet(get("localaddr"), get("localport")); l.Get("port") != nil {

@@ -55,6 +55,9 @@ const PIDSuffix = ".pid"
 // PIDFile is where the process of a device's companion is written down.
 func PIDFile(runDir, device string) string { return filepath.Join(runDir, device+PIDSuffix) }
 
+// socketOf is the socket that a device's companion serves.
+func socketOf(runDir, device string) string { return filepath.Join(runDir, device+".sock") }
+
 // Process is one that was started or adopted.
 type Process struct {
 	Name   string // of the program; "" for one that was adopted
@@ -73,7 +76,7 @@ type Process struct {
 // takes it. The socket and the pid file are in the guest's run directory and go with that, the process with the cgroup.
 func Start(ctx context.Context, k *host.Kernel, s Spec) (*Process, *os.File, error) {
 	fail := func(err error) error { return fmt.Errorf("start %s for %s: %w", s.Program.Name, s.Device, err) }
-	socket := filepath.Join(s.RunDir, s.Device+".sock")
+	socket := socketOf(s.RunDir, s.Device)
 	listener, err := k.ListenUnix(socket, 0o600)
 	if err != nil {
 		return nil, nil, fail(err)
@@ -237,6 +240,27 @@ func ended(device string) *Process {
 	close(p.watched)
 	close(p.exited)
 	return p
+}
+
+// End is for one whose device was unplugged: it ends by itself, since QEMU hung up, and is killed when it has not within that
+// time. What Start made in the run directory is removed.
+func (p *Process) End(ctx context.Context, k *host.Kernel, runDir string, within time.Duration) error {
+	fail := func(err error) error { return fmt.Errorf("end what serves %s: %w", p.Device, err) }
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		return fail(context.Cause(ctx))
+	case <-time.After(within):
+		if err := k.Signal(&p.child.PIDFD, unix.SIGKILL); err != nil && !errors.Is(err, host.ErrGone) {
+			return fail(err)
+		}
+		select {
+		case <-p.exited:
+		case <-time.After(killedWithin):
+			return fail(errors.New("it was killed, and is not gone"))
+		}
+	}
+	return errors.Join(p.Close(), k.RemoveSocket(socketOf(runDir, p.Device)), k.Remove(PIDFile(runDir, p.Device)))
 }
 
 // Exited is closed when the process has ended; Close does not close it.

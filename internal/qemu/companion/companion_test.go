@@ -132,6 +132,43 @@ func TestAnotherDaemonAdoptsACompanionAndNoticesItsEnd(t *testing.T) {
 	}
 }
 
+// One whose device was unplugged ends when QEMU hangs up, one that does not is killed, and one that had ended is just tidied up
+// after; of none there is a file left, so that a device of the same name can come.
+func TestACompanionEndsWithItsDevice(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ script, how string }{
+		"ends by itself": {`exec python3 -c "import socket; socket.socket(fileno=3).accept()[0].recv(1)"`, "exit status 0"}, "does not": {"exec sleep 1000", "ended by signal 9 (SIGKILL)"}, "has ended": {"exit 3", "exit status 3"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k, s := host.New(host.Options{}), shell(t, c.script)
+			p, conn, err := Start(t.Context(), k, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if what == "has ended" {
+				<-p.Exited()
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+			within := time.Minute
+			if what == "does not" {
+				within = 0
+			}
+			if err := p.End(t.Context(), k, s.RunDir, within); err != nil {
+				t.Error(err)
+			}
+			if p.How() != c.how {
+				t.Errorf("it %s, want %s", p.How(), c.how)
+			}
+			if left, err := filepath.Glob(filepath.Join(s.RunDir, s.Device+"*")); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeExecutedIsReported(t *testing.T) {
 	t.Parallel()
 	s := shell(t, "")
