@@ -11,7 +11,7 @@ import (
 
 // Route is a unicast route of the main table.
 type Route struct {
-	To   netip.Prefix
+	To netip.Prefix
 	// Metric counts among several to one subnet: the least is taken.
 	Metric uint32
 	Link   int // index of the link it leaves by; 0 when it has several
