@@ -36,13 +36,12 @@ func TestRoutesThatCannotBeAreRefused(t *testing.T) {
 	} {
 		doc := "<network><name>n</name><ip address='10.0.0.1' prefix='24'/><ip family='ipv6' address='fd00:1::1' prefix='64'/>" + route + "</network>"
 		err := validateNetwork(doc)
-		if got := ""; err != nil {
+		got := ""
+		if err != nil {
 			got = err.Error()
-			if want == "" || !strings.HasPrefix(got, want) {
-				t.Errorf("%s: %s, want %q", route, got, want)
-			}
-		} else if want != "" {
-			t.Errorf("%s: no error, want %q", route, want)
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", route, got, want)
 		}
 		n, perr := ParseNetwork([]byte(doc))
 		if perr != nil {

@@ -65,8 +65,12 @@ func (t table) check(e Element) error {
 		address = strings.Split(e.Key, " . ")[1]
 	case snatSets, snatPortsSets:
 		address, _, _ = strings.Cut(e.Key, " : ")
-		if c, err := t.set(e.Set).Canonical(e.Key); err != nil || c != e.Key {
-			return fmt.Errorf("%w: write %s as %s (%v)", ErrElement, e.Key, c, err)
+		c, err := t.set(e.Set).Canonical(e.Key)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrElement, err)
+		}
+		if c != e.Key {
+			return fmt.Errorf("%w: write %s as %s", ErrElement, e.Key, c)
 		}
 	}
 	a, err := netip.ParseAddr(address)
