@@ -32,7 +32,7 @@ type trial struct {
 func everyCall(t *testing.T, tr trial) {
 	switch {
 	case long() && tr.alone:
-		tr.stride = max(1, tr.stride/16)
+		tr.stride = max(1, tr.stride/25)
 	case long() || tr.stride == 0:
 		tr.stride = 1
 	}

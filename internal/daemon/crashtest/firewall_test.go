@@ -78,7 +78,7 @@ func TestADaemonKilledWhileItsRulesAreInIPTablesLosesNothingAndLeavesNothing(t *
 			w.Rules = w.ownLines
 			return w
 		},
-		stride: 97,
+		stride: 151,
 	}, func(*world) string { return "firewall_backend = 'iptables'\n" })
 }
 
@@ -105,7 +105,7 @@ func TestADaemonKilledBesideFirewalldLosesNothingAndLeavesNothing(t *testing.T) 
 			}
 			return w
 		},
-		alone: true, stride: 97,
+		alone: true, stride: 151,
 	}, func(w *world) string {
 		if w.rounds > 0 && (long() || w.rounds%4 == 0) {
 			fwds[w].Renew()

@@ -42,7 +42,7 @@ func backEnds() map[string]backEnd {
 	return map[string]backEnd{
 		"nftables": {12, func(t *testing.T) *world { t.Helper(); return newWorld(t, shared) }, nothing, flush},
 		"iptables": {
-			40, func(t *testing.T) *world { t.Helper(); return newWorld(t, "firewall_backend = 'iptables'\n") },
+			70, func(t *testing.T) *world { t.Helper(); return newWorld(t, "firewall_backend = 'iptables'\n") },
 			// Networks are put back side by side, and it does not matter which one's rules come first.
 			func(w *world) string { return strings.Join(slices.Sorted(strings.Lines(w.chains())), "") },
 			func(w *world) {
@@ -50,7 +50,7 @@ func backEnds() map[string]backEnd {
 			},
 		},
 		"firewalld": {
-			50,
+			110,
 			func(t *testing.T) *world {
 				t.Helper()
 				d := daemontest.Prepare(t)
