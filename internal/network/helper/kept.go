@@ -17,6 +17,8 @@ import (
 // ten seconds later. So nobody waits, and what guests ask meanwhile waits in the sockets for the next helper. Without one
 // that could be kept everything works, and only takes its time.
 type kept struct {
+	leaving sync.WaitGroup // those that were let go of, until the kernel has done with them
+
 	mu     sync.Mutex
 	of     map[spec.UUID]keptSocket
 	leases map[spec.UUID]string // lease files whose names are on the disk, by their descriptors' names
@@ -39,7 +41,7 @@ func (k *kept) set(id spec.UUID, keep, names []string, files []*os.File) {
 	}
 	if had {
 		delete(k.of, id)
-		_ = unix.Close(old.fd)
+		k.leaving.Go(func() { _ = unix.Close(old.fd) }) // whoever removes the network need not wait for that either
 	}
 	for i, name := range names {
 		if kind, _ := ParseDescriptor(name); kind != DescFrames {
@@ -139,6 +141,7 @@ func (k *kept) close() {
 		})
 	}
 	all.Wait()
+	k.leaving.Wait()
 }
 
 // Inherit takes over what the daemon held and knew of a helper that is lost, before the networks are set again.
