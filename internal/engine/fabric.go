@@ -35,6 +35,7 @@ type fabric struct {
 	ovs     *ovs.Switch
 	idle    idle
 	subnets subnets
+	lowers  lowers
 }
 
 // openFabric connects to the firewall and prepares the network helper.

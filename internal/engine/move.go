@@ -39,6 +39,7 @@ func (e *Engine) moved(now, next *hardware) (moves, error) {
 			return nil, otherSwitch(nic)
 		}
 		if ports[p].Direct != nil {
+			e.leaveLower(ports[p])
 			return nil, unmoved(nic)
 		}
 		if err := e.suits(next.doc, nic, ports[p]); err != nil {

@@ -103,11 +103,11 @@ func keepNetworkIdentity(old *network, doc *spec.Network) {
 		doc.UUID = &u
 	}
 	v := old.view()
-	if v.def == nil {
-		return
+	was := v.live
+	if v.def != nil {
+		was, _ = spec.ParseNetwork(v.def.xml)
 	}
-	was, err := spec.ParseNetwork(v.def.xml)
-	if err == nil && doc.MAC == nil {
+	if was != nil && doc.MAC == nil {
 		doc.MAC = was.MAC
 	}
 }

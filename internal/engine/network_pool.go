@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"taproom/internal/api/virterr"
+	"taproom/internal/engine/nodedev"
 	"taproom/internal/spec"
 )
 
@@ -19,26 +21,25 @@ func (p placement) onPool(doc *spec.Domain, nic spec.Interface, n *spec.Network,
 	case nic.Isolated():
 		return nil, refuse("puts guests on links of the host, which have no isolated ports; mode='private' keeps its guests apart")
 	}
-	used := p.e.linksUsed()
-	for link, times := range p.chosen {
-		used[link] += times
+	links, err := p.e.handedOut(n)
+	if err != nil {
+		return nil, refuse("%w", err)
 	}
-	links := n.Forward.Uplinks()
+	alone := n.DirectMode() == "passthrough"
+	used := p.e.lowers.count(links)
 	slices.SortStableFunc(links, func(a, b string) int { return used[a] - used[b] })
 	var first error
 	for _, link := range links {
-		if n.DirectMode() == "passthrough" && used[link] > 0 {
-			break
+		if !p.e.lowers.take(link, to.ID, alone) {
+			continue
 		}
 		on := nic
 		on.Source = &spec.InterfaceSource{Dev: link, Mode: n.DirectMode()}
 		d, err := p.onLower(doc, on, to)
 		if err == nil {
-			if p.chosen != nil {
-				p.chosen[link]++
-			}
 			return d, nil
 		}
+		p.e.lowers.release(link, to.ID)
 		if first == nil {
 			first = err
 		}
@@ -49,19 +50,27 @@ func (p placement) onPool(doc *spec.Domain, nic spec.Interface, n *spec.Network,
 	return nil, first
 }
 
-// linksUsed is how many macvtaps of running guests lie on each link of the host.
-func (e *Engine) linksUsed() map[string]int {
-	used := map[string]int{}
-	for _, d := range e.domains.all() {
-		run := d.view().run
-		if run == nil {
-			continue
-		}
-		for _, p := range run.rec().Ports {
-			if p.Direct != nil {
-				used[p.Direct.Lower]++
-			}
-		}
+// handedOut are the links that a network puts guests on: those of its document, or of the functions of its SR-IOV NIC.
+func (e *Engine) handedOut(n *spec.Network) ([]string, error) {
+	if len(n.Forward.PFs) == 0 {
+		return n.Forward.Uplinks(), nil
 	}
-	return used
+	dev := n.Forward.PFs[0].Dev
+	links, err := nodedev.Sysfs{Kernel: e.k}.Functions(dev)
+	if err == nil && len(links) == 0 {
+		err = fmt.Errorf("%s has no virtual functions with links here; make some (echo 4 >/sys/class/net/%s/device/sriov_numvfs)", dev, dev)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("<pf dev='%s'>: %w", dev, err)
+	}
+	return links, nil
+}
+
+// functionsAreThere refuses a network whose SR-IOV NIC has no function to give to anybody.
+func (e *Engine) functionsAreThere(doc *spec.Network) error {
+	if doc.Forward == nil || len(doc.Forward.PFs) == 0 {
+		return nil
+	}
+	_, err := e.handedOut(doc)
+	return err
 }

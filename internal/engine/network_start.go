@@ -119,6 +119,9 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err != nil {
 		return err
 	}
+	if err := e.functionsAreThere(doc); err != nil {
+		return err
+	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
 		return err
 	}

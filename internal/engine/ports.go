@@ -19,14 +19,11 @@ type placement struct {
 	e *Engine
 	// planned are networks that are not active yet and will be by then, by name.
 	planned map[string]*spec.Network
-	// chosen is how many NICs of the document were put on each link of the host; nil where there is one NIC.
-	chosen map[string]int
 }
 
 // portsFor gives each of a document's NICs that has a link on the host a name and a bridge.
 func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 	var ports []port
-	p.chosen = map[string]int{}
 	for i, nic := range doc.Devices.Interfaces {
 		one := port{NIC: i, MAC: hostMAC(nic.MAC.Address), Guest: strings.ToLower(nic.MAC.Address), ID: spec.NewUUID().String(), Queues: guest.NICQueues(&nic)}
 		if p.e.cfg.Session != nil && nic.Type != "user" && !nic.Socket() && !nic.GivenTap() {
@@ -46,6 +43,7 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 			err = p.e.nameFor(doc, &nic, &one)
 		}
 		if err != nil {
+			p.e.leaveLower(one)
 			p.e.releasePorts(ports)
 			return nil, err
 		}
@@ -89,7 +87,9 @@ func (p placement) connect(doc *spec.Domain, nic spec.Interface, to *port) (link
 		}
 	case "direct":
 		to.MAC = nic.MAC.Address // a macvtap has its guest's
-		to.Direct, err = p.onLower(doc, nic, *to)
+		if to.Direct, err = p.onLower(doc, nic, *to); err == nil {
+			p.e.lowers.take(to.Direct.Lower, to.ID, false)
+		}
 	case "ethernet":
 		return !nic.GivenTap(), nil
 	default:
@@ -238,8 +238,16 @@ func (e *Engine) releaseNames(r record) {
 	}
 }
 
+// leaveLower gives back the link that a port was to lie on.
+func (e *Engine) leaveLower(p port) {
+	if p.Direct != nil {
+		e.lowers.release(p.Direct.Lower, p.ID)
+	}
+}
+
 func (e *Engine) releasePorts(ports []port) {
 	for _, p := range ports {
+		e.leaveLower(p)
 		if p.Switch == nil || !e.switches.holds(p.Name) {
 			e.releaseName(p.Name)
 		}

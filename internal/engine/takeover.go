@@ -148,6 +148,9 @@ func (e *Engine) recallGuests(ctx context.Context) ([]*running, error) {
 func (e *Engine) reserve(r record) {
 	for _, p := range r.Ports {
 		e.reserveName(p.Name)
+		if p.Direct != nil {
+			e.lowers.take(p.Direct.Lower, p.ID, false)
+		}
 	}
 	for _, d := range r.Displays {
 		_ = e.ports.Reserve(d.Port)

@@ -3,13 +3,16 @@ package spec
 // Forward is how the network reaches the outside: nat (default mode), route, open, bridge, private, vepa, passthrough; nil is
 // isolated.
 type Forward struct {
-	Mode    string `xml:"mode,attr,omitempty"`
-	Dev     string `xml:"dev,attr,omitempty"` // the first of Interfaces, as it was written before there were several
-	Managed string `xml:"managed,attr,omitempty"`
-	NAT     *NAT   `xml:"nat"`
+	Mode    string         `xml:"mode,attr,omitempty"`
+	Dev     string         `xml:"dev,attr,omitempty"` // the first of Interfaces, as it was written before there were several
+	Managed string         `xml:"managed,attr,omitempty"`
+	Driver  *ForwardDriver `xml:"driver"`
+	NAT     *NAT           `xml:"nat"`
+	// PFs is an SR-IOV NIC, one at most, whose functions guests get: their links, or in mode hostdev they themselves.
+	PFs []ForwardInterface `xml:"pf"`
 	// Interfaces are links of the host: for nat and route the one way out, for the others what guests are put on, by turns.
 	Interfaces []ForwardInterface `xml:"interface"`
-	PFs        []ForwardInterface `xml:"pf"`
+	Addresses  []ForwardAddress   `xml:"address"` // mode hostdev
 	Extra
 }
 
@@ -59,7 +62,7 @@ func (n *Network) BridgeName() string {
 // DirectMode is the mode of the macvtaps that guests get; "" where they are plugged into a bridge.
 func (n *Network) DirectMode() string {
 	switch {
-	case n.Routed() || n.Forward.Mode == "bridge" && len(n.Forward.Uplinks()) == 0:
+	case n.Routed() || n.Forward.Mode == "bridge" && len(n.Forward.Uplinks())+len(n.Forward.PFs) == 0:
 		return ""
 	}
 	return n.Forward.Mode
@@ -109,6 +112,9 @@ func (f *Forward) check(n *Network) error {
 	if err := f.checkLinks(mode); err != nil {
 		return err
 	}
+	if err := f.checkPools(mode); err != nil {
+		return err
+	}
 	if !n.Routed() {
 		if err := n.checkHandedOut(); err != nil {
 			return err
@@ -156,14 +162,17 @@ func (f *Forward) checkLinks(mode string) error {
 // checkHandedOut checks a network whose guests are on what the host has already.
 func (n *Network) checkHandedOut() error {
 	mode, links := n.Forward.Mode, n.Forward.Uplinks()
+	if mode != "hostdev" && len(n.Forward.PFs) > 0 {
+		links = []string{n.Forward.PFs[0].Dev}
+	}
 	switch {
 	case mode != "bridge" && n.BridgeName() != "":
 		return invalid("bridge", "mode %s puts guests on links of the host; leave it out", mode)
-	case mode != "bridge" && len(links) == 0:
+	case mode != "bridge" && mode != "hostdev" && len(links) == 0:
 		return invalid("forward/interface", "mode %s needs at least one <interface dev='…'/>", mode)
 	case n.BridgeName() != "" && len(links) > 0:
 		return invalid("forward", "guests are either on bridge %s or on %s; leave one of the two out", n.Bridge.Name, links[0])
-	case n.BridgeName() == "" && len(links) == 0:
+	case mode == "bridge" && n.BridgeName() == "" && len(links) == 0:
 		return invalid("forward", "mode bridge needs a <bridge name='…'/>, or at least one <interface dev='…'/>")
 	case len(n.IPs) > 0:
 		return unsupported("ip", "mode %s has no address of its own: the host does not answer there", mode)

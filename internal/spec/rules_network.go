@@ -8,11 +8,7 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"@ipv6":                yesNo(),
 		"@trustGuestRxFilters": yesNo(),
 
-		"forward/@mode":           values("nat route open bridge private vepa passthrough", "hostdev"),
-		"forward/@managed":        refuse("host devices are not passed through yet"),
-		"forward/pf":              refuse("host devices are not passed through yet"),
-		"forward/address":         refuse("host devices are not passed through yet"),
-		"forward/driver":          refuse("host devices are not passed through yet"),
+		"forward/@mode":           values("nat route open bridge private vepa passthrough hostdev", ""),
 		"forward/nat/@ipv6":       yesNo(),
 		"bridge/@zone":            pattern(`[A-Za-z0-9_/-]{1,17}`, "the name of a zone of firewalld"),
 		"bridge/@stp":             onOff(),
@@ -30,6 +26,6 @@ var networkRules = sync.OnceValue(func() map[string]rule {
 		"ip/dhcp/range/lease/@unit": values("seconds minutes hours", ""),
 		"ip/dhcp/host/lease/@unit":  values("seconds minutes hours", ""),
 	}
-	addRules(m, portGroupRules())
+	addRules(m, portGroupRules(), hostdevRules())
 	return m
 })

@@ -119,7 +119,7 @@ func TestWhatOnlyOtherHypervisorsOrLaterVersionsDoIsUnsupportedAndNonsenseIsInva
 		{"<network xmlns:d='http://libvirt.org/schemas/network/dnsmasq/1.0'><d:hosts/></network>", "dnsmasq:hosts", true},
 		{"<network xmlns:d='http://libvirt.org/schemas/network/dnsmasq/1.0'><d:options/><d:options/></network>", "dnsmasq:options", false},
 		{"<domain xmlns:d='http://libvirt.org/schemas/network/dnsmasq/1.0'><d:options/></domain>", "dnsmasq:options", true},
-		{"<network><forward mode='hostdev'/></network>", "forward/@mode", true},
+		{"<network><forward mode='sideways'/></network>", "forward/@mode", false},
 		{"<network><forward mode='sideways'/></network>", "forward/@mode", false},
 		{"<network><bridge macTableManager='guests'/></network>", "bridge/@macTableManager", false},
 		{"<network><domain name='a' register='yes'/></network>", "domain/@register", true},

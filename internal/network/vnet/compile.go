@@ -24,6 +24,8 @@ const (
 	modeBridge   = "bridge"
 	modeIsolated = ""
 
+	modeHostdev = "hostdev" // nothing is made for it
+
 	modePrivate, modeVEPA, modePassthrough = "private", "vepa", "passthrough"
 )
 
@@ -98,6 +100,8 @@ func forwardMode(n *spec.Network) (string, error) {
 		mode = modeNAT
 	}
 	switch {
+	case mode == modeHostdev:
+		return "", unsupported("forward/@mode", "guests are not given PCI functions of the host yet; use mode='passthrough', where they get the links of the functions of <pf dev='…'/>, or those named by <interface dev='…'/>")
 	case n.Routed() || mode == modeBridge || mode == modePrivate || mode == modeVEPA || mode == modePassthrough:
 	default:
 		return "", unsupported("forward/@mode", "%s is not implemented; use nat, route, open, bridge, private, vepa, passthrough or no <forward>", mode)
