@@ -14,6 +14,7 @@ import (
 	"taproom/internal/host/hosttest"
 	"taproom/internal/host/nft"
 	"taproom/internal/network/firewall"
+	"taproom/internal/network/firewall/firewalltest"
 )
 
 type element = firewall.Element
@@ -153,6 +154,8 @@ func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
 	f := firewall.New(c, firewall.DefaultTable)
 	a, b := network("virbr0", "192.168.122.0", 24), network("br-two", "10.0.0.0", 8)
 	six := routed("br-two", "2001:db8:0:ff00::", 56)
+	seen, other, ports := firewalltest.SeenAs("virbr0", "10.4.0.0/24", "192.0.2.1", "192.0.2.9", 1024, 65535),
+		firewalltest.SeenAs("virbr0", "10.4.0.0/24", "192.0.2.1", "192.0.2.1", 80, 80), firewalltest.SeenAs("virbr1", "fd00:4::/64", "", "", 80, 81)
 	for i, step := range []struct{ add, del []element }{
 		{a, nil},
 		{b, nil},
@@ -166,6 +169,11 @@ func TestThePrintedCommandsMakeTheSameTable(t *testing.T) {
 		{nil, append(b, element{Set: "ip6/nat56", Key: "2001:db8:0:ff00::"})},
 		{byDev("virbr0", "192.168.122.0", 24, "eth0"), nil},
 		{nil, byDev("virbr0", "192.168.122.0", 24, "eth0")},
+		{seen, nil},
+		{other[4:], seen[4:]}, // one key leads elsewhere
+		{nil, seen[4:]},
+		{ports, nil},
+		{nil, slices.Concat(other, ports)},
 	} {
 		apply(t, f, step.add, step.del)
 		script := strings.Join(f.Render(step.add, step.del), "\n")
