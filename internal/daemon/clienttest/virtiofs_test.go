@@ -96,8 +96,19 @@ func (m *machine) shareComesAndGoes() {
 		}
 	}
 	m.do("detach-device", "demo", "another.xml", "--live")
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", serves)); err == nil && !strings.Contains(string(b), "State:\tZ") {
-		m.t.Errorf("virtiofsd, process %d, is there after its folder was taken out", serves)
+	m.goes(serves, "virtiofsd, whose folder was taken out")
+}
+
+// goes waits until a process is gone: the guest lets go of a device in its own time.
+func (m *machine) goes(pid int, what string) {
+	m.t.Helper()
+	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err != nil || strings.Contains(string(b), "State:\tZ") {
+			return
+		}
+		if time.Now().After(late) {
+			m.t.Fatalf("%s, is still there: process %d", what, pid)
+		}
 	}
 }
 
