@@ -3,10 +3,13 @@ package healtest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"taproom/internal/api/remote"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/host/sysbus"
 	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/firewall/firewalld/firewalldtest"
 )
@@ -61,4 +64,38 @@ func TestConnectionsLiveOnWhateverFirewalldDoes(t *testing.T) {
 			w.goesOn(w.connect(w.guest, w.away, awayAddr, 2*patience))
 		})
 	}
+}
+
+// What firewalld refuses to tell is a problem until it does, and then bridges are put into their zones, though nothing tells that
+// it can be asked again.
+func TestAFirewalldThatCouldNotBeAskedIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	d := daemontest.Prepare(t)
+	fwd := firewalldtest.Start(t, d.NS, firewalldtest.NFTables)
+	w := newWorldOf(t, d, fmt.Sprintf("system_bus = '%s'\n", fwd.Socket))
+	before := w.state()
+	fwd.Deny(true)
+	xml := fmt.Sprintf(networkXML, "three", 152)
+	err := w.daemon.Client().Call(t.Context(), remote.ProgramRemote, remote.ProcNetworkCreateXML, &remote.String{S: xml}, &remote.Network{})
+	if err == nil || !strings.Contains(err.Error(), "cannot start network 'three': ") || !strings.Contains(err.Error(), "of firewalld: Rejected send message") {
+		t.Errorf("a network that needs it: %v", err)
+	}
+	if p := w.problems(); !strings.Contains(p, "firewalld does not say which zones the bridges of networks are in") {
+		t.Errorf("it says %q", p)
+	}
+	fwd.StopDaemon()
+	fwd.Launch() // and it knows of no bridge
+	bus, err := sysbus.Dial(t.Context(), w.host().Kernel(), fwd.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Close()
+	w.comes("firewalld has its name", func() bool {
+		owner, err := bus.Owner(t.Context(), firewalldtest.Name)
+		return err == nil && owner != ""
+	})
+	fwd.Deny(false)
+	fwd.Await("bridges are in their zone", func() bool { return zones(fwd) == "taproom [virbr-one virbr-two]\n" })
+	w.comes("nothing is wrong", func() bool { return w.problems() == "" })
+	w.same(before, "a firewalld that could not be asked")
 }
