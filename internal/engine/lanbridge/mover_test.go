@@ -178,6 +178,23 @@ func TestADaemonThatEndsTakesItsTrialBackAndTheNextOneGoesOnWithThatOfOneThatWas
 	}
 }
 
+func TestTheTimeOfATrialGoesOnInTheNextDaemon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	killed := w.open(w.Kernel())
+	w.move(killed, 2*time.Second)
+	killed.Abandon()
+	next := w.open(w.Kernel())
+	defer next.Close()
+	next.Rest()
+	if b := only(t, next); b.State != "" {
+		t.Errorf("its time is over, and it is %+v", b)
+	}
+	if d := w.asBefore(); d != "" {
+		t.Errorf("it is not as before:\n%s", d)
+	}
+}
+
 func TestATrialDoesNotOutliveTheBoot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

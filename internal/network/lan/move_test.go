@@ -2,6 +2,7 @@ package lan_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -116,6 +117,18 @@ func TestABridgeGetsAllThatANICHasAndGivesItBack(t *testing.T) {
 	move(t.Context(), t, k, is)
 	if d := cmp.Diff(before, shown(ns)); d != "" {
 		t.Errorf("it is not as before (-before +after):\n%s", d)
+	}
+}
+
+func TestALeaseThatIsProlongedMeanwhileStaysSo(t *testing.T) {
+	t.Parallel()
+	ns, k := newHost(t, rich)
+	is := lan.Current(look(t, k), "br0")
+	move(t.Context(), t, k, is.WithBridge())
+	ns.Shell("ip address change 192.0.2.10/24 dev br0 valid_lft 80000 preferred_lft 70000")
+	move(t.Context(), t, k, is)
+	if got := ns.Shell("ip -o -4 address show dev eth0"); !regexp.MustCompile(`192\.0\.2\.10/24.* valid_lft (80000|79\d{3})sec preferred_lft (70000|69\d{3})sec`).MatchString(got) {
+		t.Errorf("the NIC has\n%s", got)
 	}
 }
 
