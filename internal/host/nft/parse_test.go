@@ -34,6 +34,7 @@ func parseAll(b []byte) (rules []Rule) {
 				panic(err)
 			}
 			_, _ = parseElements(m.body, t)
+			_ = parseCounts(m.body, t, map[string]Counter{})
 		}
 		if r, err := parseRule(m.body); err == nil {
 			rules = append(rules, r)
@@ -61,6 +62,10 @@ func seedBatch(t testing.TB) []byte {
 	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{Match{Field: L4Proto, Value: "tcp"}, Masquerade{1, 2}, Jump("d")}})
 	spans := Set{Family: IPv4, Table: "t", Name: "m", Type: "ipv4_addr", Data: "interval ipv4_addr . inet_service"}
 	x.Add(spans)
+	seen := Set{Family: IPv4, Table: "t", Name: "seen", Type: "ifname", Dynamic: true}
+	x.Add(seen)
+	x.Add(Elements{Set: seen, Keys: []string{"virbr0"}})
+	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{Count{Field: IIfName, Set: "seen"}, Accept()}})
 	x.Add(Elements{Set: spans, Keys: []string{"192.0.2.0 : 198.51.100.1-198.51.100.9 . 1024-65535"}})
 	x.Add(Rule{Family: IPv4, Table: "t", Chain: "c", Exprs: []Expr{
 		Match{Field: L4Proto, Value: "tcp"}, NAT{Kind: "snat", Key: []Term{{Field: IPSaddr, Bits: 24}}, Map: "m", Data: spans.Data},
