@@ -56,7 +56,7 @@ func TestWhatARouterAdvertisesMovesAndTheBridgeGoesOnHearingIt(t *testing.T) {
 	told := func(link string, seconds int) {
 		t.Helper()
 		advertise(t, router, uint32(seconds))
-		here.Shell(fmt.Sprintf(`until ip -6 route show default dev %s | grep -q 'proto ra.* expires %d[0-9][0-9][0-9]sec' && ip -6 address show dev %[1]s | grep -q 2001:db8:77:; do sleep 0.01; done`, link, seconds/1000-1))
+		here.Run("timeout", "60", "sh", "-e", "-c", fmt.Sprintf(`until ip -6 route show default dev %s | grep -q 'proto ra.* expires %d[0-9][0-9][0-9]sec' && ip -6 address show dev %[1]s | grep -q 2001:db8:77:; do sleep 0.01; done`, link, seconds/1000-1))
 	}
 	addresses := func(link string) string {
 		return here.Shell("ip -o -6 address show dev " + link + " scope global | grep -o 'inet6 [^ ]*' | sort")

@@ -45,8 +45,9 @@ ip neighbour add 192.0.2.1 lladdr 02:00:5e:00:00:99 nud stale dev eth0
 ip neighbour add 192.0.2.7 lladdr 02:00:5e:00:00:97 nud permanent dev eth0
 `
 
-// dump is all of that as ip shows it.
+// dump is all of that as ip shows it, once the kernel has looked at the link-local addresses that it makes.
 const dump = `
+while ip -6 address | grep -q tentative; do sleep 0.01; done
 for l in eth0 br0; do ip -o link show dev $l 2>/dev/null | grep -o 'mtu.*' | sed 's/qlen.*//; s/\\.*link.ether/ether/'; ip -o address show dev $l 2>/dev/null | sed 's/^[0-9]*: //'; done
 ip route show table all | grep -v 'table local' | sort
 ip -6 route show table all | grep -v 'table local' | sort

@@ -58,6 +58,7 @@ func (p *planner) bridge() {
 			p.add(await{want.NIC, want.Bridge})
 		}
 	}
+	p.neighbours(bridge, want.Bridge)
 	p.addresses(bridge, want.Bridge, true)
 	p.ways(bridge, want.Bridge)
 	p.without(nic, want.NIC)
@@ -82,6 +83,7 @@ func (p *planner) unbridge() {
 		if !nic.Link.Up {
 			p.add(bringUp{want.NIC})
 		}
+		p.neighbours(nic, want.NIC)
 		p.addresses(nic, want.NIC, false)
 		p.addresses(nic, want.NIC, true)
 		p.ways(nic, want.NIC)
@@ -130,19 +132,23 @@ func (p *planner) addresses(to *Side, name string, six bool) {
 	}
 }
 
-// ways adds routes, neighbours and rules that a side lacks. What was learned of neighbours is told when a side takes over,
-// so that the first packets need not wait; later it is the kernel's.
-func (p *planner) ways(to *Side, name string) {
-	for _, r := range p.want.Routes {
-		if !slices.ContainsFunc(to.Routes, func(o host.HostRoute) bool { return same(moved(o, to.Link.Index, 0), r) }) {
-			p.add(addRoute{name, r})
-		}
-	}
+// neighbours adds what is known of them. What was learned is told when a side takes over, before it has routes, so that the first
+// packets need not wait; later it is the kernel's.
+func (p *planner) neighbours(to *Side, name string) {
 	takesOver := p.want.Bridged != p.s.port()
 	for _, n := range p.want.Neighbours {
 		known := slices.ContainsFunc(to.Neighbours, func(o host.Neighbour) bool { return o.Addr == n.Addr })
 		if !known && (n.Permanent || takesOver) {
 			p.add(addNeighbour{name, n})
+		}
+	}
+}
+
+// ways adds routes and rules that a side lacks.
+func (p *planner) ways(to *Side, name string) {
+	for _, r := range p.want.Routes {
+		if !slices.ContainsFunc(to.Routes, func(o host.HostRoute) bool { return same(moved(o, to.Link.Index, 0), r) }) {
+			p.add(addRoute{name, r})
 		}
 	}
 	for _, r := range renamed(p.want.Rules, p.want.NIC, name) {

@@ -67,7 +67,7 @@ func TestSystemdNetworkdMakesTheBridgeWhenTheHostBoots(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil { // the temporary folder is above it; networkd reads as root
 		t.Fatal(err)
 	}
-	ns.Run("unshare", "-m", "sh", "-e", "-c", `
+	ns.Run("timeout", "120", "unshare", "-m", "sh", "-e", "-c", `
 mkdir -p /etc/systemd/network
 mount --bind "$0/etc/systemd/network" /etc/systemd/network
 mount -t tmpfs none /run
