@@ -182,9 +182,9 @@ func TestAddressesAreListedSorted(t *testing.T) {
 	wantRoutes := []host.Route{
 		{To: netip.MustParsePrefix("10.9.0.0/16"), Link: bridge},
 		{To: netip.MustParsePrefix("192.168.7.0/24"), Link: bridge},
-		{To: netip.MustParsePrefix("2001:db8::/48"), Link: bridge, Advertised: true},
-		{To: netip.MustParsePrefix("fd00::/64"), Link: bridge},
-		{To: netip.MustParsePrefix("fe80::/64"), Link: bridge},
+		{To: netip.MustParsePrefix("2001:db8::/48"), Link: bridge, Metric: 1024, Advertised: true},
+		{To: netip.MustParsePrefix("fd00::/64"), Link: bridge, Metric: 256},
+		{To: netip.MustParsePrefix("fe80::/64"), Link: bridge, Metric: 256},
 	}
 	if d := cmp.Diff(wantRoutes, routes, cmpopts.EquateComparable(netip.Prefix{})); d != "" || err != nil {
 		t.Errorf("routes (-want +got), %v:\n%s", err, d)
