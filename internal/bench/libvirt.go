@@ -36,8 +36,8 @@ type peerLibvirt struct {
 	conn    *client.Client
 }
 
-// libvirtWithin is how long libvirtd may take to answer.
-const libvirtWithin = 30 * time.Second
+// libvirtWithin is how long libvirtd may take to answer: beside networks that are active it takes half a second for each.
+const libvirtWithin = 2 * time.Minute
 
 // startLibvirt starts the libvirtd that was unpacked below dir (tools/peers.sh). Without one it says why figures whose
 // names begin with peer.libvirt are not there.

@@ -50,6 +50,6 @@ while read -r verb; do
 	esac
 done
 stop
-for f in /run/libvirt/qemu/*.pid; do
-	[ ! -e "$f" ] || kill -KILL "$(cat "$f")"
+for f in /run/libvirt/qemu/*.pid /run/libvirt/network/*.pid; do
+	[ ! -e "$f" ] || kill -KILL "$(cat "$f")" 2>/dev/null || true # some outlive what they name
 done

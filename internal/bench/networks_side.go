@@ -80,11 +80,11 @@ func (s *netSide) run(ctx context.Context, n int) (took float64, err error) {
 	}
 	var nets []remote.Network
 	defer func() {
-		if err != nil && s.peer == nil {
+		if err != nil {
 			return // close ends everything at once
 		}
 		end := context.WithoutCancel(ctx)
-		err = errors.Join(err, s.undefine(end, nets), s.down(end))
+		err = errors.Join(s.undefine(end, nets), s.down(end))
 	}()
 	nets, err = s.define(ctx, n)
 	if err != nil {
@@ -224,13 +224,11 @@ func (s *netSide) define(ctx context.Context, n int) (nets []remote.Network, err
 	return nets, nil
 }
 
-// undefine forgets networks, and ends what still is active when something failed.
+// undefine forgets networks.
 func (s *netSide) undefine(ctx context.Context, nets []remote.Network) error {
-	c := s.daemon.client()
 	var errs []error
 	for _, n := range nets {
-		_ = c.Call(ctx, remote.ProgramRemote, remote.ProcNetworkDestroy, &n, &xdr.Void{}) // usually it has gone
-		errs = append(errs, c.Call(ctx, remote.ProgramRemote, remote.ProcNetworkUndefine, &n, &xdr.Void{}))
+		errs = append(errs, s.daemon.client().Call(ctx, remote.ProgramRemote, remote.ProcNetworkUndefine, &n, &xdr.Void{}))
 	}
 	return errors.Join(errs...)
 }
