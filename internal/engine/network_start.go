@@ -104,6 +104,9 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
+	if doc.Bounded() {
+		e.log.Warn("<bandwidth> is kept in the network's document, and bounds nothing yet", "network", n.label)
+	}
 	e.beginAfresh(n)
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)

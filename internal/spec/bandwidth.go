@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // Bandwidth bounds traffic, as the guest sees it.
 type Bandwidth struct {
 	Inbound  *Rate `xml:"inbound"`
@@ -14,6 +16,11 @@ type Rate struct {
 	Burst   string `xml:"burst,attr,omitempty"`
 	Floor   string `xml:"floor,attr,omitempty"` // what is guaranteed; only inbound, and only of a NIC
 	Extra
+}
+
+// Bounded reports whether a network or a port group of it asks for bounds.
+func (n *Network) Bounded() bool {
+	return n.Bandwidth != nil || slices.ContainsFunc(n.PortGroups, func(g PortGroup) bool { return g.Bandwidth != nil })
 }
 
 // check checks the bounds of a network, or of the NICs in a port group.
