@@ -74,6 +74,7 @@ func (f Family) hookName(n uint32) string {
 type namedPriority struct {
 	name  string
 	value int32
+	hook  string // the one hook where it has the name; "" is all
 }
 
 // priorities are the names nft prints for ip, ip6 and inet. The bridge family has other numbers for the same names, so
@@ -83,13 +84,16 @@ func (f Family) priorities() []namedPriority {
 	case Bridge, ARP, NetDev:
 		return nil
 	}
-	return []namedPriority{{"raw", -300}, {"mangle", -150}, {"dstnat", -100}, {"filter", 0}, {"security", 50}, {"srcnat", 100}}
+	return []namedPriority{
+		{"raw", -300, ""}, {"mangle", -150, ""}, {"dstnat", -100, "prerouting"}, {"filter", 0, ""}, {"security", 50, ""}, {"srcnat", 100, "postrouting"},
+	}
 }
 
 // priorityText prints a priority as `nft list` does: by name within ten of it, otherwise as a number.
-func (f Family) priorityText(p int32) string {
+func (f Family) priorityText(hook string, p int32) string {
 	for _, n := range f.priorities() {
 		switch d := p - n.value; {
+		case n.hook != "" && n.hook != hook:
 		case d == 0:
 			return n.name
 		case d > 0 && d <= 10:

@@ -147,7 +147,7 @@ func (c Chain) body() string {
 }
 
 func (c Chain) hookText() string {
-	return fmt.Sprintf("type %s hook %s priority %s", c.Type, c.Hook, c.Family.priorityText(c.Priority))
+	return fmt.Sprintf("type %s hook %s priority %s", c.Type, c.Hook, c.Family.priorityText(c.Hook, c.Priority))
 }
 
 // word is what nft calls it.

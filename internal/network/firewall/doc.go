@@ -17,6 +17,11 @@
 //	snatports24  192.168.122.0 : 192.0.2.1-192.0.2.9 . 1024-65535  the same for TCP and UDP, with the ports
 //	ports24_2000_3000  192.168.122.0                               TCP and UDP from it get these ports of the link's address
 //
+//	forwards      192.0.2.1 . tcp . 8080 : 192.168.122.10 . 80  a port of the host leads to a guest
+//	forwards_any  tcp . 8080 : 192.168.122.10 . 80              that of every address of the host does
+//	targets       virbr0 . 192.168.122.10 . tcp . 80            and that guest is reached, and may answer
+//	hairpin24     virbr0 . 192.168.122.0                        guests of its network reach it that way too
+//
 //	ip6/…    the same for IPv6, where no addresses can be named
 //
 // The sets of a prefix length and their rules are added when the first network with it joins, those with a link apart from

@@ -49,15 +49,18 @@ func (t table) own(elements []Element) []Element {
 // check refuses what would be in a set and never match. The set has the table's own name.
 func (t table) check(e Element) error {
 	if t.setType(e.Set) == "" {
-		return fmt.Errorf("%w: no set %q: use bridges, same, or net, nat, in, devnet, devnat, devin, snat, snatports or ports (with a range) with a prefix length of 1 to 32; for IPv6 the same after ip6/, up to 128, without snat", ErrElement, t.prefix()+e.Set)
+		return fmt.Errorf("%w: no set %q: use bridges, same, or net, nat, in, devnet, devnat, devin, snat, snatports or ports (with a range) or hairpin with a prefix length of 1 to 32, or forwards, forwards_any or targets; for IPv6 the same after ip6/, up to 128, without snat", ErrElement, t.prefix()+e.Set)
 	}
 	x := &nft.Transaction{}
 	if x.Add(nft.Elements{Set: t.set(e.Set), Keys: []string{e.Key}}); x.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrElement, x.Err())
 	}
 	g, kind := t.groupOf(e.Set)
-	if kind == "" {
+	switch {
+	case kind == "":
 		return nil
+	case g.isForward():
+		return t.checkForward(e)
 	}
 	address := strings.Split(e.Key, " . ")[0]
 	switch kind {

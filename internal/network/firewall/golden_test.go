@@ -68,6 +68,10 @@ const oneNetwork = `table ip taproom {
 		jump guests_out comment "from guests that may go out"
 	}
 
+	chain guests_dnat {
+		ip daddr 127.0.0.0/8 return
+	}
+
 	chain forward {
 		type filter hook forward priority filter; policy accept;
 		iifname . oifname @same accept comment "stays on its bridge"
@@ -96,6 +100,16 @@ const oneNetwork = `table ip taproom {
 	chain postrouting {
 		type nat hook postrouting priority srcnat; policy accept;
 		ip saddr & 255.255.255.0 == @nat24 ip daddr & 255.255.255.0 != @nat24 jump guests_nat
+	}
+
+	chain prerouting {
+		type nat hook prerouting priority dstnat; policy accept;
+		jump guests_dnat
+	}
+
+	chain output_dnat {
+		type nat hook output priority -100; policy accept;
+		jump guests_dnat
 	}
 }
 `
@@ -167,6 +181,11 @@ const oneNetwork6 = `table ip6 taproom {
 		jump guests_out comment "from guests that may go out"
 	}
 
+	chain guests_dnat {
+		ip6 daddr ::1 return
+		ip6 daddr fe80::/10 return
+	}
+
 	chain forward {
 		type filter hook forward priority filter; policy accept;
 		iifname . oifname @same accept comment "stays on its bridge"
@@ -197,6 +216,16 @@ const oneNetwork6 = `table ip6 taproom {
 	chain postrouting {
 		type nat hook postrouting priority srcnat; policy accept;
 		ip6 saddr & ffff:ffff:ffff:ffff:: == @nat64 ip6 daddr & ffff:ffff:ffff:ffff:: != @nat64 jump guests_nat
+	}
+
+	chain prerouting {
+		type nat hook prerouting priority dstnat; policy accept;
+		jump guests_dnat
+	}
+
+	chain output_dnat {
+		type nat hook output priority -100; policy accept;
+		jump guests_dnat
 	}
 }
 `

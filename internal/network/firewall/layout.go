@@ -57,7 +57,9 @@ func (t table) object() nft.Table {
 
 func (t table) set(name string) nft.Set {
 	s := nft.Set{Family: t.family, Table: t.name, Name: name, Type: t.setType(name)}
-	if g, kind := t.groupOf(name); g.as != asUsual {
+	if g, kind := t.groupOf(name); g.isForward() {
+		_, s.Data = t.forwardType(kind)
+	} else if g.as != asUsual {
 		_, s.Data = t.outwardType(kind)
 	}
 	if slices.Contains(countedSets(), name) {
@@ -71,16 +73,22 @@ func (t table) chain(name string) nft.Chain {
 }
 
 func (t table) base(name, kind string, priority int32) nft.Chain {
+	return t.hooked(name, kind, name, priority)
+}
+
+// hooked is a base chain whose name is not that of its hook.
+func (t table) hooked(name, kind, hook string, priority int32) nft.Chain {
 	c := t.chain(name)
-	c.Type, c.Hook, c.Priority, c.Policy = kind, name, priority, "accept"
+	c.Type, c.Hook, c.Priority, c.Policy = kind, hook, priority, "accept"
 	return c
 }
 
 // chains in the order of their creation: what is jumped to comes first.
 func (t table) chains() []nft.Chain {
 	return []nft.Chain{
-		t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsPorts), t.chain(guestsSNAT), t.chain(guestsNAT), t.chain(guestsReach),
+		t.chain(guestsIn), t.chain(guestsOut), t.chain(guestsPorts), t.chain(guestsSNAT), t.chain(guestsNAT), t.chain(guestsReach), t.chain(guestsDNAT),
 		t.base(forward, "filter", 0), t.base(input, "filter", 0), t.base(output, "filter", 0), t.base(postrouting, "nat", 100),
+		t.base(prerouting, "nat", dstNAT), t.hooked(outputDNAT, "nat", output, dstNAT),
 	}
 }
 
@@ -106,7 +114,7 @@ func (t table) constant() []nft.Rule {
 	elsewhere.Not = true
 	out = append(out, t.rule(guestsReach, "from outside", elsewhere, nft.Accept()),
 		t.rule(guestsReach, "from guests that may go out", nft.Jump(guestsOut)))
-	return slices.Concat(out, t.masquerading(), t.services())
+	return slices.Concat(out, t.rewriting(), t.masquerading(), t.services())
 }
 
 // masquerading returns the rules of guests_nat.

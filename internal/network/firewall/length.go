@@ -44,6 +44,9 @@ func (g group) set(kind string) string { return g.prefix() + kind + strconv.Itoa
 
 // sets are the names of its sets.
 func (g group) sets() []string {
+	if g.isForward() {
+		return g.forwardSetNames()
+	}
 	if g.as != asUsual {
 		return g.outwardSets()
 	}
@@ -54,6 +57,9 @@ var setForm = regexp.MustCompile(`^(?:(dev)?(net|nat|in)|(snat|snatports|ports))
 
 // groupOf returns the group that a set is of, and which of it.
 func (t table) groupOf(set string) (g group, kind string) {
+	if g, kind := t.forwardGroup(set); kind != "" {
+		return g, kind
+	}
 	m := setForm.FindStringSubmatch(set)
 	if m == nil {
 		return group{}, ""
@@ -79,6 +85,10 @@ func (t table) groupOf(set string) (g group, kind string) {
 
 // groupType is the type of a set of a group.
 func (t table) groupType(g group, kind string) string {
+	if g.isForward() {
+		key, _ := t.forwardType(kind)
+		return key
+	}
 	if g.as != asUsual {
 		key, _ := t.outwardType(kind)
 		return key
@@ -100,6 +110,9 @@ func (t table) groupType(g group, kind string) string {
 
 // groupRules returns the rules of one group.
 func (t table) groupRules(g group) []nft.Rule {
+	if g.isForward() {
+		return t.forwardRules(g)
+	}
 	if g.as != asUsual {
 		return t.outwardRules(g)
 	}

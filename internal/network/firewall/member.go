@@ -23,6 +23,11 @@ const (
 	KindSNAT      Kind = snatSets
 	KindSNATPorts Kind = snatPortsSets
 	KindPorts     Kind = portsSets
+
+	KindForward    Kind = forwardSets
+	KindForwardAny Kind = forwardAnySets
+	KindTarget     Kind = targetSets
+	KindHairpin    Kind = hairpinSets
 )
 
 // Member is an element taken apart, for a back end that has no sets.
@@ -36,6 +41,10 @@ type Member struct {
 
 	Sources Addresses // of a KindSNAT and KindSNATPorts: what guests look like
 	Ports   Ports     // of a KindSNATPorts and KindPorts
+
+	Proto string         // of a KindForward, KindForwardAny and KindTarget: tcp or udp
+	Host  netip.AddrPort // of the first two: the host's port; without an address in the second
+	Guest netip.AddrPort // of all three: where it leads
 }
 
 // Parse takes an element apart. An error is an ErrElement.
@@ -47,6 +56,9 @@ func Parse(e Element) (Member, error) {
 	set := strings.TrimPrefix(e.Set, ip6)
 	if err := t.check(Element{Set: set, Key: e.Key}); err != nil {
 		return Member{}, err
+	}
+	if g, _ := t.forwardGroup(set); g.isForward() {
+		return t.forwardMember(Element{Set: set, Key: e.Key})
 	}
 	m := Member{V6: t.v6(), Kind: Kind(set)}
 	words := strings.Split(e.Key, " . ")
@@ -90,6 +102,8 @@ func (m Member) Element() Element {
 		set, key = same, []string{m.Bridge, m.To}
 	case KindSNAT, KindSNATPorts, KindPorts:
 		return m.outward()
+	case KindForward, KindForwardAny, KindTarget, KindHairpin:
+		return m.forwardElement()
 	default:
 		set = group{bits: m.Net.Bits(), byDev: m.Dev != ""}.set(string(m.Kind))
 		if m.Kind != KindNAT {

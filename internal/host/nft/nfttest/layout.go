@@ -18,6 +18,7 @@ func Layout() *nft.Transaction {
 	x.Add(base("early", "filter", "forward", -7, "drop"))
 	x.Add(base("postrouting", "nat", "postrouting", 100, "accept"))
 	x.Add(base("prerouting", "nat", "prerouting", -100, "accept"))
+	x.Add(base("sent", "nat", "output", -100, "accept"))
 	for _, r := range rules() {
 		x.Add(r)
 	}
@@ -185,6 +186,10 @@ const Want = `table ip suite {
 	chain prerouting {
 		type nat hook prerouting priority dstnat; policy accept;
 		fib daddr type local dnat ip to ip daddr . meta l4proto . th dport map @inward
+	}
+
+	chain sent {
+		type nat hook output priority -100; policy accept;
 	}
 }
 `

@@ -127,3 +127,11 @@ func same(t testing.TB, what, want, got string) {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
+
+// Forwarded are what a port of the host that leads to a guest has in the firewall, at one address and at all, with its network.
+func Forwarded(bridge, subnet, address, guest string) []firewall.Element {
+	to := netip.AddrPortFrom(netip.MustParseAddr(guest), 80)
+	at := netip.AddrPortFrom(netip.MustParseAddr(address), 8080)
+	return slices.Concat(firewall.ForwardPort("tcp", at, bridge, to), firewall.ForwardPort("udp", netip.AddrPortFrom(netip.Addr{}, 8080), bridge, to),
+		[]firewall.Element{firewall.Hairpin(bridge, netip.MustParsePrefix(subnet))})
+}

@@ -67,6 +67,11 @@ func (w *world) serve(ns *hosttest.NS, address string) {
 
 // ask sends from a low port, and from an address if one is given, and returns the address that the other side saw.
 func (w *world) ask(ns *hosttest.NS, network, to, from string) (string, error) {
+	return w.askAt(ns, network, net.JoinHostPort(to, echo), from)
+}
+
+// askAt is ask at any port.
+func (w *world) askAt(ns *hosttest.NS, network, to, from string) (string, error) {
 	w.port++
 	source := netip.AddrPortFrom(netip.Addr{}, uint16(600+w.port))
 	if from != "" {
@@ -85,7 +90,7 @@ func (w *world) ask(ns *hosttest.NS, network, to, from string) (string, error) {
 	}
 	var c net.Conn
 	var err error
-	ns.Do(func() { c, err = d.DialContext(w.t.Context(), network, net.JoinHostPort(to, echo)) })
+	ns.Do(func() { c, err = d.DialContext(w.t.Context(), network, to) })
 	if err != nil {
 		return "", err
 	}

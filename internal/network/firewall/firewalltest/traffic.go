@@ -37,6 +37,7 @@ func RunTraffic(t *testing.T, open func(t testing.TB) *Host) {
 			w.oneWayOut(b)
 			w.othersPorts(b)
 			w.othersAddresses(b)
+			w.forwards(b)
 			if w.host.Strict {
 				return
 			}

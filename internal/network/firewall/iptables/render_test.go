@@ -21,7 +21,8 @@ func TestThePrintedCommandsMakeTheSameRules(t *testing.T) {
 	t.Parallel()
 	one := slices.Concat(firewalltest.Elements("nat", "virbr0", "192.168.122.0/24"), firewalltest.Elements("route", "virbr0", "fd00:1::/64"))
 	two := slices.Concat(firewalltest.Elements("route", "virbr1", "10.0.0.0/8"), firewalltest.ByDev("nat", "virbr2", "10.2.0.0/16", "eth0"),
-		firewalltest.SeenAs("virbr3", "10.4.0.0/24", "192.0.2.1", "192.0.2.9", 1024, 65535), firewalltest.SeenAs("virbr4", "fd00:4::/64", "", "", 80, 80))
+		firewalltest.SeenAs("virbr3", "10.4.0.0/24", "192.0.2.1", "192.0.2.9", 1024, 65535), firewalltest.SeenAs("virbr4", "fd00:4::/64", "", "", 80, 80),
+		firewalltest.Forwarded("virbr1", "10.0.0.0/8", "192.0.2.1", "10.1.2.3"), firewalltest.Forwarded("virbr0", "fd00:1::/64", "2001:db8::1", "fd00:1::10"))
 	for _, v := range variants {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,7 @@ type chainSpec struct {
 // chains returns all, those of nat first. Only reach has rules of elements and constant ones, and one of these.
 func (l layout) chains() []chainSpec {
 	jump := func(name string) string { return "-j " + l.chain(name) }
-	return []chainSpec{
+	return append(l.rewriting(), []chainSpec{
 		{table: tableNAT, name: ports},
 		{table: tableNAT, name: snat},
 		{table: tableNAT, name: masq, tail: l.masquerading()},
@@ -68,7 +68,7 @@ func (l layout) chains() []chainSpec {
 		{table: tableMain, name: output, from: "OUTPUT"},
 		// Guests of other networks go through the rules of what they may send before they reach these.
 		{table: tableMain, name: reach, tail: []string{"-j ACCEPT"}},
-	}
+	}...)
 }
 
 // masquerading returns the rules of masq. A server that trusts low ports (NFS) must not take a guest for a privileged
@@ -148,7 +148,7 @@ func (l layout) rules(m firewall.Member) []place {
 	case firewall.KindPorts:
 		return withPorts(m, fmt.Sprintf("MASQUERADE --to-ports %s", m.Ports))
 	}
-	return nil
+	return l.forwardRules(m)
 }
 
 // withPorts are the rules for the protocols that have ports.
@@ -170,6 +170,9 @@ func by(option, dev string) string {
 
 // member reads an element back from one of its rules; false for a rule that is none of an element.
 func (l layout) member(chain string, r xtables.Rule) (firewall.Member, bool) {
+	if m, ok := l.forwardMember(chain, r); ok {
+		return m, true
+	}
 	m := firewall.Member{V6: l.v6}
 	address := "-d"
 	switch chain {
