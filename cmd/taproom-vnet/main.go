@@ -25,6 +25,7 @@ func main() {
 	flag.IntVar(&c.GID, "gid", 0, "group to become")
 	flag.StringVar(&c.Root, "root", "", "empty directory to become the root")
 	flag.Uint64Var(&c.Files, "files", 1<<16, "how many descriptors it may have; a network takes up to nine")
+	flag.BoolVar(&c.Connects, "connects", false, "may connect to guests, for ports of the loopback that lead to them")
 	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
 	if *show {

@@ -28,6 +28,8 @@ const (
 	DescTFTP = "tftp"
 	// DescFolder is the folder that TFTP serves: "folder DEVICE:INODE".
 	DescFolder = "folder"
+	// DescForward is a socket at the host's loopback: "forward tcp ADDRESS:PORT INDEX", or udp.
+	DescForward = "forward"
 )
 
 // descriptor is one that a network needs.
@@ -75,6 +77,9 @@ func descriptors(k *host.Kernel, n Network, index int) ([]descriptor, error) {
 			return nil, err
 		}
 		add(func() (*os.File, error) { return openFolder(k, n.TFTP.Root) }, "%s %s", DescFolder, id)
+	}
+	for _, f := range n.Forwards {
+		add(func() (*os.File, error) { return openForward(k, f) }, "%s", f.descriptor(index))
 	}
 	return all, nil
 }

@@ -26,6 +26,8 @@ type HelperOptions struct {
 	LeaseDir string // for lease files: /var/lib/taproom/dhcp
 	Cgroup   string // of its own; empty: stays in the daemon's and dies with that
 	UID, GID int    // nobody else's
+	// Connects lets the process connect to guests, for forwards. One that does not is kept from it.
+	Connects bool
 	Build    string // of the program as the daemon knows it: one of another build is replaced; empty: any will do
 }
 
@@ -154,16 +156,26 @@ func (w *wire) list(ctx context.Context, q Request) ([]Observed, error) {
 
 // Set serves a network on the link with an index, in place of what was served for its UUID. Clients notice nothing. When
 // it fails, what was served before still is.
-func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
+func (h *Helper) Set(ctx context.Context, n Network, index int) error {
 	if err := n.Validate(); err != nil {
 		return err
 	}
 	h.files.Lock()
 	defer h.files.Unlock()
-	r, err := h.wire.call(ctx, Request{Op: OpHas, Network: n.UUID})
-	if err != nil {
-		return err
+	for {
+		r, err := h.wire.call(ctx, Request{Op: OpHas, Network: n.UUID})
+		if err != nil {
+			return err
+		}
+		some := n.within(r.Has, index)
+		if err := h.set(ctx, some, index, r.Has); err != nil || len(some.Forwards) == len(n.Forwards) {
+			return err
+		}
 	}
+}
+
+// set is Set with what one message brings. The process has descriptors of the network already.
+func (h *Helper) set(ctx context.Context, n Network, index int, has []string) (err error) {
 	leases, err := h.leaseFile(n.UUID)
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
@@ -182,9 +194,9 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) (err error) {
 	if err != nil {
 		return err
 	}
-	taken = h.kept.add(n.UUID, r.Has, taken)
+	taken = h.kept.add(n.UUID, has, taken)
 	defer func() { err = errors.Join(err, closeFiles(slices.Collect(maps.Values(taken)))) }()
-	keep, names, files, err := openAll(append([]descriptor{leases}, want...), r.Has, taken)
+	keep, names, files, err := openAll(append([]descriptor{leases}, want...), has, taken)
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", n.Bridge, err)
 	}

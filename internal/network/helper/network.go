@@ -27,6 +27,9 @@ type Network struct {
 	RA    *ra.Config    `json:"ra,omitempty"`
 	DNS   *dns.Config   `json:"dns,omitempty"`
 	TFTP  *TFTP         `json:"tftp,omitempty"`
+
+	// Forwards are for a helper that may connect to guests; see HelperOptions.
+	Forwards []Forward `json:"forwards,omitempty"`
 }
 
 // TFTP is a folder of the host that clients may read.
@@ -64,7 +67,7 @@ func (n Network) Fingerprint() string {
 
 // IsZero reports whether nothing is served.
 func (n Network) IsZero() bool {
-	return n.DHCP4 == nil && n.DHCP6 == nil && n.RA == nil && n.DNS == nil && n.TFTP == nil
+	return n.DHCP4 == nil && n.DHCP6 == nil && n.RA == nil && n.DNS == nil && n.TFTP == nil && len(n.Forwards) == 0
 }
 
 // Validate checks everything that the services rely on. Errors are *InvalidError.
@@ -98,6 +101,7 @@ func (n Network) Validate() error {
 	if n.TFTP != nil {
 		part("tftp", n.TFTP.validate)
 	}
+	part("forwards", func() error { return checkForwards(n.Forwards) })
 	return err
 }
 

@@ -176,7 +176,7 @@ func (o HelperOptions) start(ctx context.Context) (*Helper, error) {
 	defer listener.Close()
 	p, err := k.Start(host.ProcessSpec{
 		Path: o.Program,
-		Args: []string{"taproom-vnet", "-uid", strconv.Itoa(o.UID), "-gid", strconv.Itoa(o.GID), "-root", o.path(rootName)},
+		Args: []string{"taproom-vnet", "-uid", strconv.Itoa(o.UID), "-gid", strconv.Itoa(o.GID), "-root", o.path(rootName), fmt.Sprintf("-connects=%t", o.Connects)},
 		// With many networks most of the heap is there to stay: collecting it earlier than at twice its size costs little,
 		// and keeps it small.
 		Env:    []string{"GOTRACEBACK=single", "GOMAXPROCS=2", "GOGC=30"},

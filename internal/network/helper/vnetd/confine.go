@@ -14,6 +14,7 @@ type Confinement struct {
 	UID, GID int
 	Root     string // an empty directory that becomes the root
 	Files    uint64 // how many descriptors it may have
+	Connects bool   // by TCP to any port, not to name servers alone
 }
 
 // Confined says what holds the process beside its user and its empty root: "enforced", or why this kernel has it not.
@@ -50,7 +51,7 @@ func (c Confinement) Enter() (Confined, error) {
 		}
 	}
 	var err error
-	if is.Landlock, err = landlock(); err == nil {
+	if is.Landlock, err = landlock(c.Connects); err == nil {
 		is.Seccomp, err = seccomp()
 	}
 	return is, err
@@ -71,21 +72,24 @@ func limitFiles(n uint64) error {
 	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n})
 }
 
-// landlock forbids every access to files but reading, every TCP port but that of name servers, every abstract socket and
-// every signal to others. Reading has to stay: the folders that TFTP serves come later, as mounts of their own, and rules
+// landlock forbids every access to files but reading, every TCP port but that of name servers (unless it connects), every
+// abstract socket and every signal to others. Reading has to stay: the folders that TFTP serves come later, as mounts of their own, and rules
 // cannot be added then. The root is empty, so there is nothing else to read.
-func landlock() (string, error) {
+func landlock(connects bool) (string, error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return fmt.Sprintf("this kernel has no Landlock (%v); the empty root and the user still hold", errno), nil
 	}
 	attr := handled(int(abi))
+	if connects {
+		attr.Handled_access_net &^= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return "", fmt.Errorf("confine taproom-vnet: make a Landlock ruleset: %w", errno)
 	}
 	defer unix.Close(int(fd))
-	if attr.Handled_access_net != 0 {
+	if attr.Handled_access_net&unix.LANDLOCK_ACCESS_NET_CONNECT_TCP != 0 {
 		rule := netPort{access: unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, port: 53}
 		if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 			return "", fmt.Errorf("confine taproom-vnet: allow TCP to name servers: %w", errno)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 )
 
@@ -19,11 +18,11 @@ type held map[string]io.Closer
 // hold takes a descriptor that came from the daemon. The file is the result's from then on, or closed.
 func hold(name string, f *os.File) (io.Closer, error) {
 	kind, rest := helper.ParseDescriptor(name)
-	if kind != helper.DescDNS && kind != helper.DescTFTP {
+	if kind != helper.DescDNS && kind != helper.DescTFTP && kind != helper.DescForward {
 		return f, nil
 	}
 	defer f.Close()
-	if kind == helper.DescDNS && len(rest) > 0 && rest[0] == "tcp" {
+	if kind != helper.DescTFTP && len(rest) > 0 && rest[0] == "tcp" {
 		l, err := net.FileListener(f)
 		if err != nil {
 			return nil, fmt.Errorf("use %s: %w", name, err)
@@ -62,29 +61,29 @@ func (h held) file(kind string) *os.File {
 	return nil
 }
 
-// sockets returns those of DNS, in the order of their names.
-func (h held) sockets() (dns.Sockets, []string) {
-	var s dns.Sockets
-	var names []string
+// sockets returns those of a kind, in the order of their names.
+func (h held) sockets(of string) (udp []*net.UDPConn, tcp []*net.TCPListener, names []string) {
 	for _, name := range h.names() {
-		if kind, _ := helper.ParseDescriptor(name); kind != helper.DescDNS {
+		if kind, _ := helper.ParseDescriptor(name); kind != of {
 			continue
 		}
 		names = append(names, name)
 		switch c := h[name].(type) {
 		case *net.UDPConn:
-			s.UDP = append(s.UDP, c)
+			udp = append(udp, c)
 		case *net.TCPListener:
-			s.TCP = append(s.TCP, c)
+			tcp = append(tcp, c)
 		}
 	}
-	return s, names
+	return udp, tcp, names
 }
 
-// give returns duplicates of everything with their names.
+// give returns duplicates of everything with their names; of what does not go into one message, the first. Whoever gets them
+// makes the others anew.
 func (h held) give() ([]string, []*os.File, error) {
 	var files []*os.File
 	names := h.names()
+	names = names[:min(len(names), helper.MaxFiles)]
 	for _, name := range names {
 		f, err := duplicate(h[name])
 		if err != nil {

@@ -22,6 +22,7 @@ type speakers struct {
 	dns   *dns.Server
 	names voice
 	files voice
+	ports ports
 }
 
 // voice is a server that runs, on descriptors whose names it is known by.
@@ -63,6 +64,7 @@ func (s *speakers) speak(t *networks, c helper.Network, h held, leases []lease.L
 		return fmt.Errorf("serve names on %s: %w", c.Bridge, err)
 	}
 	s.speakFiles(t, c, h)
+	s.ports.lead(t, c, h)
 	return nil
 }
 
@@ -90,7 +92,8 @@ func (s *speakers) speakNames(t *networks, c helper.Network, h held, leases []le
 		s.introduce(leases)
 	}
 	server := s.dns
-	sockets, on := h.sockets()
+	udp, tcp, on := h.sockets(helper.DescDNS)
+	sockets := dns.Sockets{UDP: udp, TCP: tcp}
 	s.names.be(t, on, func(ctx context.Context) error { return server.Serve(ctx, sockets) })
 	return nil
 }
@@ -151,6 +154,7 @@ func (s *speakers) name(c lease.Change) {
 func (s *speakers) hush() {
 	s.files.end()
 	s.names.end()
+	s.ports.close()
 	if s.dns != nil {
 		s.dns.Close()
 		s.dns = nil

@@ -15,6 +15,7 @@ import (
 	"taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 	"taproom/internal/network/lease"
+	"taproom/internal/network/proxy"
 	"taproom/internal/network/tftp"
 	"taproom/internal/spec"
 )
@@ -37,6 +38,7 @@ type networks struct {
 	rooms   *sync.Pool // that links receive into
 	// transfers bounds those of TFTP.
 	transfers *tftp.Limit
+	carried   *proxy.Limit // bounds those of forwards
 
 	leaving sync.WaitGroup // packet sockets of networks that have gone
 
@@ -47,7 +49,7 @@ type networks struct {
 
 func newNetworks(ctx context.Context, clock lease.Clock, report func(helper.Event)) *networks {
 	return &networks{
-		ctx: ctx, clock: clock, report: report, disk: make(chan struct{}, diskWaiters), names: dns.NewShared(dns.Options{Clock: clock}), transfers: tftp.NewLimit(maxTransfers),
+		ctx: ctx, clock: clock, report: report, disk: make(chan struct{}, diskWaiters), names: dns.NewShared(dns.Options{Clock: clock}), transfers: tftp.NewLimit(maxTransfers), carried: proxy.NewLimit(maxCarried),
 		rooms: newRooms(), byID: map[spec.UUID]*network{},
 	}
 }
