@@ -8,6 +8,7 @@ const netHelp = `Look at what guests on networks are given, addresses and names,
 
   taproom net leases
   taproom net dns default web
+  taproom net forwards
   taproom net traffic
   taproom net why default
   taproom net bridge eth0
@@ -15,14 +16,14 @@ const netHelp = `Look at what guests on networks are given, addresses and names,
 Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line is wrong.`
 
 func newNet(env *Env) *cobra.Command {
-	c := &cobra.Command{Use: "net", Short: "Look at networks: leases, names, what loses packets; bridge a NIC", Long: netHelp, Args: cobra.ArbitraryArgs}
+	c := &cobra.Command{Use: "net", Short: "Look at networks: leases, names, forwards, what loses packets; bridge a NIC", Long: netHelp, Args: cobra.ArbitraryArgs}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}
 		return unknownCommand(c, args[0])
 	}
-	c.AddCommand(newNetLeases(env), newNetDNS(env), newNetTraffic(env), newNetWhy(env), newNetBridge(env))
+	c.AddCommand(newNetLeases(env), newNetDNS(env), newNetTraffic(env), newNetForwards(env), newNetWhy(env), newNetBridge(env))
 	return c
 }
 

@@ -36,6 +36,9 @@ type fabric struct {
 	idle    idle
 	subnets subnets
 	lowers  lowers
+	// loopback is the process for ports of the loopback that lead to guests, and targets where those are.
+	loopback *helperService
+	targets  targets
 }
 
 // openFabric connects to the firewall and prepares the network helper.
@@ -62,7 +65,7 @@ func (e *Engine) openFabric(ctx context.Context) error {
 		},
 		lost: e.serveAgain, event: e.helperEvent, fail: e.helperFailed,
 	}
-	return nil
+	return e.openLoopback()
 }
 
 func (e *Engine) closeFabric() {
@@ -70,6 +73,9 @@ func (e *Engine) closeFabric() {
 		return
 	}
 	e.helper.close()
+	if e.loopback != nil {
+		e.loopback.close()
+	}
 	e.dropZones()
 	if e.nft != nil {
 		e.nft.Close()
@@ -80,7 +86,7 @@ func (e *Engine) closeFabric() {
 func (e *Engine) env() *state.Env {
 	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup}
 	if e.helper != nil { // a session has neither
-		env.Firewall, env.Services, env.Switch = e.fw, e.helper, e.ovs
+		env.Firewall, env.Services, env.Switch = e.fw, services{e.helper, e.loopback}, e.ovs
 	}
 	return env
 }

@@ -16,7 +16,7 @@ type idle struct {
 // comes keeps the network helper for a network that is being started, until the function it returns is called. It waits for
 // a helper that is just ending, and for nothing else. One that is not served needs none.
 func (e *Engine) comes(n *network, doc *spec.Network) (came func()) {
-	if !e.serves(doc) {
+	if !e.serves(doc) && !e.leadsFromLoopback(doc) {
 		return func() {}
 	}
 	e.idle.mu.Lock()
@@ -32,20 +32,29 @@ func (e *Engine) comes(n *network, doc *spec.Network) (came func()) {
 	}
 }
 
-// helperIfIdle ends the network helper when nothing needs it.
+// helperIfIdle ends the network helper when nothing needs it, and so the process for ports of the loopback.
 func (e *Engine) helperIfIdle(ctx context.Context) error {
 	e.idle.mu.Lock()
 	defer e.idle.mu.Unlock()
 	if len(e.idle.coming) > 0 { // whoever starts one asks again when that fails
 		return nil
 	}
+	served, leads := false, false
 	for _, n := range e.networks.all() {
-		if live := n.view().live; live != nil && e.serves(live) {
-			return nil
+		if live := n.view().live; live != nil {
+			served, leads = served || e.serves(live), leads || e.leadsFromLoopback(live)
 		}
 	}
-	if err := e.helper.stopIfIdle(ctx); err != nil {
-		e.problem.add(e.log, err.Error())
+	for _, p := range []struct {
+		*helperService
+		needed bool
+	}{{e.helper, served}, {e.loopback, leads}} {
+		if p.needed {
+			continue
+		}
+		if err := p.stopIfIdle(ctx); err != nil {
+			e.problem.add(e.log, err.Error())
+		}
 	}
 	return nil
 }

@@ -19,6 +19,13 @@ func (e *Engine) serveAgain(ctx context.Context) {
 	began := time.Now()
 	e.troubles.forget(spec.UUID{}) // there is a helper
 	e.log.Warn("the network helper ended and was started again")
+	same := func(uuid string) string { return uuid }
+	e.setAgain(ctx, e.helper, same, "is without DHCP and DNS: the helper ended, and its service cannot be brought back")
+	e.log.Info("networks are served again", "took", time.Since(began))
+}
+
+// setAgain sets on a process what it serves of every network, by the key that it has in a state.
+func (e *Engine) setAgain(ctx context.Context, on *helperService, key func(uuid string) string, otherwise string) {
 	slots := make(chan struct{}, setsAtOnce)
 	var all sync.WaitGroup
 	for _, n := range e.networks.all() {
@@ -26,8 +33,8 @@ func (e *Engine) serveAgain(ctx context.Context) {
 			continue
 		}
 		all.Go(func() {
-			err := e.serveNetworkAgain(ctx, n, slots)
-			trouble := fmt.Sprintf("network '%s' is without DHCP and DNS: the helper ended, and its service cannot be brought back", n.label)
+			err := e.serveNetworkAgain(ctx, n, on, key(n.uuid.String()), slots)
+			trouble := fmt.Sprintf("network '%s' %s", n.label, otherwise)
 			e.troubles.solved(n.uuid, trouble)
 			if err != nil && ctx.Err() == nil {
 				e.log.Error(trouble, "error", err)
@@ -36,11 +43,10 @@ func (e *Engine) serveAgain(ctx context.Context) {
 		})
 	}
 	all.Wait()
-	e.log.Info("networks are served again", "took", time.Since(began))
 }
 
 // serveNetworkAgain sets a network unless it stops meanwhile: whoever changes it comes first, and finds the new helper too.
-func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, slots chan struct{}) error {
+func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, on *helperService, key string, slots chan struct{}) error {
 	j, err := n.slot.Begin(ctx, "serve network '"+n.label+"' again")
 	if err != nil {
 		return err
@@ -56,17 +62,16 @@ func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, slots chan s
 	}
 	slots <- struct{}{}
 	defer func() { <-slots }()
-	for id, service := range want.Services {
-		l, err := e.k.LinkByName(service.Bridge)
-		if err != nil {
-			return err
-		}
-		if l.Alias != state.Alias(id) {
-			return fmt.Errorf("link %s is not ours any more: its alias is %q", l.Name, l.Alias)
-		}
-		if err := e.helper.Set(j.Context(), id, service, l.Index); err != nil {
-			return err
-		}
+	service, served := want.Services[key]
+	if !served {
+		return nil
 	}
-	return nil
+	l, err := e.k.LinkByName(service.Bridge)
+	if err != nil {
+		return err
+	}
+	if l.Alias != state.Alias(n.uuid.String()) {
+		return fmt.Errorf("link %s is not ours any more: its alias is %q", l.Name, l.Alias)
+	}
+	return on.Set(j.Context(), n.uuid.String(), service, l.Index)
 }

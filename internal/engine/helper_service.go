@@ -132,6 +132,13 @@ func (s *helperService) present(ctx context.Context) (*backend.Backend, error) {
 	return s.open(ctx)
 }
 
+// opened reports whether there is one that this daemon knows of.
+func (s *helperService) opened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backend != nil
+}
+
 // moment is something that happens again and again. The zero value is ready; a lock guards it.
 type moment struct{ next chan struct{} }
 

@@ -20,7 +20,8 @@ import (
 // serves reports whether a network gives its guests anything but a bridge.
 func (e *Engine) serves(doc *spec.Network) bool {
 	s, err := e.compileNetwork(doc)
-	return err != nil || len(s.Services) > 0
+	_, served := s.Services[doc.UUID.String()]
+	return err != nil || served
 }
 
 // given is what the helper gave out on a network, of one MAC or of all.

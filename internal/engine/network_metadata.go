@@ -24,7 +24,7 @@ func (n *network) affects(flags uint32) (live, config bool, err error) {
 	return live, config, err
 }
 
-// SetNetworkMetadata implements server.Descriptions. Nothing on the host changes.
+// SetNetworkMetadata implements server.Descriptions. Nothing on the host changes, unless it is what taproom reads itself.
 func (e *Engine) SetNetworkMetadata(ctx context.Context, uuid spec.UUID, m server.Metadata, flags uint32) error {
 	n, err := e.network(uuid)
 	if err != nil {
@@ -50,7 +50,11 @@ func (e *Engine) SetNetworkMetadata(ctx context.Context, uuid spec.UUID, m serve
 			err = describeNetwork(defined, m)
 		}
 	}
-	if err == nil && live {
+	switch {
+	case err != nil || !live:
+	case m.URI == spec.TaproomNetworkNamespace: // it says something of the host
+		err = e.rechange(j.Context(), n, active)
+	default:
 		if err = e.keepActive(n, active); err == nil {
 			n.update(func(v *netView) { v.live = active })
 		}
@@ -72,7 +76,10 @@ func describeNetwork(doc *spec.Network, m server.Metadata) error {
 	if err := notTooLong(text); err != nil {
 		return about("network", doc.Name, err)
 	}
-	_, err := spec.ParseNetwork(text)
+	read, err := spec.ParseNetwork(text)
+	if err == nil && m.URI == spec.TaproomNetworkNamespace {
+		err = read.Validate()
+	}
 	return about("network", doc.Name, documentError(err))
 }
 

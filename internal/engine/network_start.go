@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
+	"taproom/internal/network/portforward"
 	"taproom/internal/network/state"
 	"taproom/internal/network/vnet"
 	"taproom/internal/spec"
@@ -110,6 +112,7 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	e.beginAfresh(n)
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)
+	e.followNow(ctx, n)
 	e.glance(ctx, n, doc)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil
@@ -123,6 +126,9 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 		return err
 	}
 	if err := e.functionsAreThere(doc); err != nil {
+		return err
+	}
+	if err := e.portsAreFree(n, nil, doc); err != nil {
 		return err
 	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
@@ -160,7 +166,14 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 	if err != nil {
 		return state.State{}, documentError(err)
 	}
-	return s, nil
+	if doc.UUID == nil || e.fabric == nil {
+		return s, nil
+	}
+	ports, err := portforward.Compile(doc, e.targets.known(*doc.UUID))
+	if err != nil {
+		return state.State{}, documentError(err)
+	}
+	return s.Merge(ports), nil
 }
 
 // DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.
@@ -252,6 +265,8 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	if v.live == nil {
 		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
 	}
+	came := sync.OnceFunc(e.comes(n, doc))
+	defer came()
 	release, err := e.claimSubnets(n, doc)
 	if err == nil {
 		defer release()
@@ -267,6 +282,8 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.BridgeName() })
 	e.replugAll(ctx, n)
+	came()
+	e.followNow(ctx, n)
 	return nil
 }
 
@@ -281,6 +298,9 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 		return err
 	}
 	if err := e.zoneIsKept(ctx, to); err != nil {
+		return err
+	}
+	if err := e.portsAreFree(n, from, to); err != nil {
 		return err
 	}
 	if err := e.keepActive(n, to); err != nil {

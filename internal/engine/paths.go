@@ -103,6 +103,9 @@ func (p Paths) Lock() string { return cmp.Or(p.LockFile, filepath.Join(p.Run, "l
 // Helper is the directory of the process that answers DHCP.
 func (p Paths) Helper() string { return filepath.Join(p.Run, "vnet") }
 
+// Loopback is the directory of the process that serves ports of the loopback.
+func (p Paths) Loopback() string { return filepath.Join(p.Run, "loopback") }
+
 // Boot is where virt-install puts the kernels that guests are installed with.
 func (p Paths) Boot() string { return filepath.Join(p.LibvirtLib, "boot") }
 

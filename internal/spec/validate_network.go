@@ -30,7 +30,7 @@ func (n *Network) Validate() error {
 			return err
 		}
 	}
-	for _, check := range []func() error{n.checkMTU, n.checkIPs, n.DNS.check, n.checkRoutes, n.checkGroups} {
+	for _, check := range []func() error{n.checkMTU, n.checkIPs, n.DNS.check, n.checkRoutes, n.checkGroups, n.checkPortForwards} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -60,6 +60,8 @@ const (
 	OwnWhy     = 13 // own.WhyRequest → own.WhyResult
 	OwnBridge  = 14 // own.BridgeRequest → own.BridgeResult
 	OwnTraffic = 15 // own.TrafficRequest → own.TrafficResult
+
+	OwnForwards = 16 // own.ForwardsRequest → own.ForwardsResult
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -78,6 +80,7 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnWhy, "OWN_WHY", BeforeOpen),
 		proc[JSON, JSON](OwnBridge, "OWN_BRIDGE", BeforeOpen),
 		proc[JSON, JSON](OwnTraffic, "OWN_TRAFFIC", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnForwards, "OWN_FORWARDS", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

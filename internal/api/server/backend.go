@@ -39,6 +39,7 @@ type Backend interface {
 	Networks
 	NetworkPorts
 	LANBridges
+	Forwards
 	Storage
 	Events
 	Documents

@@ -117,7 +117,7 @@ func (d *Daemon) Processes() []int {
 func (d *Daemon) files() []string {
 	p := d.Paths()
 	var left []string
-	for _, dir := range []string{p.Guests(), p.Records(), p.ActiveNetworks(), p.Helper(), p.Domains(), p.Networks(), p.Pools(), p.ActivePools(), p.Leases()} {
+	for _, dir := range []string{p.Guests(), p.Records(), p.ActiveNetworks(), p.Helper(), p.Loopback(), p.Domains(), p.Networks(), p.Pools(), p.ActivePools(), p.Leases()} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue
