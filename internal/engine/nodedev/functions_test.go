@@ -11,10 +11,19 @@ import (
 func TestFunctionsOfAnSRIOVNIC(t *testing.T) {
 	t.Parallel()
 	s := fake(t, []txtar.File{
-		{Name: "class/net/eth0 -> devices/p0/net/eth0"}, {Name: "devices/p0/net/eth0/device -> devices/p0"}, {Name: "devices/p0/sriov_totalvfs", Data: []byte("63\n")},
-		{Name: "devices/p0/virtfn0 -> devices/v0"}, {Name: "devices/p0/virtfn1 -> devices/v1"}, {Name: "devices/p0/virtfn2 -> devices/v2"}, {Name: "devices/p0/virtfn10 -> devices/v10"},
-		{Name: "devices/v0/net/eth0v0/address"}, {Name: "devices/v2/net/eth0v2/address"}, {Name: "devices/v10/net/eth0v10/address"},
-		{Name: "class/net/eth1 -> devices/p1/net/eth1"}, {Name: "devices/p1/net/eth1/device -> devices/p1"}, {Name: "devices/p1/sriov_totalvfs", Data: []byte("8\n")},
+		{Name: "class/net/eth0 -> devices/p0/net/eth0"},
+		{Name: "devices/p0/net/eth0/device -> devices/p0"},
+		{Name: "devices/p0/sriov_totalvfs", Data: []byte("63\n")},
+		{Name: "devices/p0/virtfn0 -> devices/v0"},
+		{Name: "devices/p0/virtfn1 -> devices/v1"},
+		{Name: "devices/p0/virtfn2 -> devices/v2"},
+		{Name: "devices/p0/virtfn10 -> devices/v10"},
+		{Name: "devices/v0/net/eth0v0/address"},
+		{Name: "devices/v2/net/eth0v2/address"},
+		{Name: "devices/v10/net/eth0v10/address"},
+		{Name: "class/net/eth1 -> devices/p1/net/eth1"},
+		{Name: "devices/p1/net/eth1/device -> devices/p1"},
+		{Name: "devices/p1/sriov_totalvfs", Data: []byte("8\n")},
 		{Name: "class/net/veth0 -> devices/virtual/net/veth0"},
 	})
 	for dev, want := range map[string]string{
