@@ -64,6 +64,11 @@ func TestRoutesAreThereWithTheirBridge(t *testing.T) {
 	b.Addresses, b.Routes = b.Addresses[1:], b.Routes[1:]
 	fewer.Bridges["virbr1"] = b
 	step("with an address less", fewer, viaNine+viaSix)
+	other := all.Clone()
+	b = other.Bridges["virbr1"]
+	b.Addresses = prefixes("10.8.1.2/24", "10.9.1.2/24", "fd00:9::2/64")
+	other.Bridges["virbr1"] = b
+	step("with no address that there was", other, viaEight+viaNine+viaSix)
 	b = all.Clone().Bridges["virbr1"]
 	b.Routes = nil
 	step("none", State{Bridges: map[string]Bridge{"virbr1": b}}, "")
