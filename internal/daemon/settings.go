@@ -147,8 +147,9 @@ func (s Settings) check() error {
 	return nil
 }
 
-// ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the network helper.
-const ownUsers = 2
+// ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the network
+// helper and one for what serves ports of the loopback.
+const ownUsers = 3
 
 // defaultGroup is libvirt's; a host that has no such group has nobody in it.
 const defaultGroup = "libvirt"

@@ -113,7 +113,7 @@ func TestForwardedPortsThatCannotBeAreRefused(t *testing.T) {
 	}
 	for doc, says := range map[string]string{
 		"<forward mode='bridge'/><bridge name='br0'/>":                    "this one is bridge",
-		"<forward mode='open'/><bridge name='br0'/>":                                  "the network has no <ip>",
+		"<forward mode='open'/><bridge name='br0'/>":                      "the network has no <ip>",
 		"<forward/><ip address='192.168.122.1' netmask='255.255.255.0'/>": "the network has no <ip family='ipv6'>",
 	} {
 		n, err := ParseNetwork([]byte("<network><name>a</name><metadata>" + one("port='80' to='a' address='::1'") + "</metadata>" + doc + "</network>"))

@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 		{"no users", "uid_first = 70000\nuid_count = 0\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 70000 and 0 are no range of users without root"},
 		{"users beyond all", "uid_first = 4294967290\nuid_count = 100\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 4294967290 and 100 are no range of users without root"},
 		{"overflow", "uid_first = 9000000000000000000\nuid_count = 9000000000000000000\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 9000000000000000000 and 9000000000000000000 are no range of users without root"},
-		{"none for guests", "uid_count = 2\n", "ROOT/etc/taproom/taproomd.toml: uid_count: 2 users leave none for a guest; 2 are the daemon's own"},
+		{"none for guests", "uid_count = 3\n", "ROOT/etc/taproom/taproomd.toml: uid_count: 3 users leave none for a guest; 3 are the daemon's own"},
 		{"negative", "uid_first = 70000\nuid_count = -4\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 70000 and -4 are no range of users without root"},
 		{"no such back end", "firewall_backend = 'ebtables'\n", "ROOT/etc/taproom/taproomd.toml: firewall_backend: \"ebtables\" is none of auto, nftables, iptables"},
 		{"ports backwards", "vnc_port_first = 6000\nvnc_port_last = 5950\n", "ROOT/etc/taproom/taproomd.toml: vnc_port_first and vnc_port_last: 6000 to 5950 is no range of ports from 5900 up"},

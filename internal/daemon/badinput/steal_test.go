@@ -11,7 +11,7 @@ import (
 func TestAQEMUThatLosesItsPortGetsTheNext(t *testing.T) {
 	t.Parallel()
 	w := &world{Daemon: daemontest.Prepare(t), t: t}
-	w.put("etc/taproom/taproomd.toml", "uid_count = 5\nvnc_port_first = 5900\nvnc_port_last = 5912\n")
+	w.put("etc/taproom/taproomd.toml", "uid_count = 6\nvnc_port_first = 5900\nvnc_port_last = 5912\n")
 	// "well" has to give way too, and finds the second taken later.
 	w.settle(daemontest.StealPorts("127.0.0.1:5900", "127.0.0.1:5902", "127.0.0.1:5903",
 		"127.0.0.1:5904", "127.0.0.1:5905", "127.0.0.1:5906", "127.0.0.1:5907", "127.0.0.1:5908"))

@@ -28,8 +28,8 @@ type world struct {
 	c *client.Client
 }
 
-// settings leave room for the daemon's own two users and three guests: who gives nothing back soon has nothing left.
-const settings = "uid_count = 5\nvnc_port_first = 5900\nvnc_port_last = 5903\n"
+// settings leave room for the daemon's own three users and three guests: who gives nothing back soon has nothing left.
+const settings = "uid_count = 6\nvnc_port_first = 5900\nvnc_port_last = 5903\n"
 
 // newWorld starts a daemon, and "well" on the network "quiet".
 func newWorld(t *testing.T, more ...string) *world {

@@ -84,7 +84,7 @@ func (m *machine) shareComesAndGoes() {
 	serves := m.pidOf("fs1")
 	m.restart("kill")
 	m.client = m.daemon.Client()
-	for late := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // the guest takes notice of it in its own time
+	for late := time.Now().Add(patience); ; <-time.After(100 * time.Millisecond) { // the guest takes notice of it in its own time
 		request, _ := json.Marshal(map[string]any{"op": wire.OpShare, "args": wire.Share{Tag: "another", Read: "from-host"}})
 		reply, err := m.client.Agent(m.t.Context(), "demo", request)
 		var got wire.ShareResult
@@ -102,7 +102,7 @@ func (m *machine) shareComesAndGoes() {
 // goes waits until a process is gone: the guest lets go of a device in its own time.
 func (m *machine) goes(pid int, what string) {
 	m.t.Helper()
-	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for late := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
 		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err != nil || strings.Contains(string(b), "State:\tZ") {
 			return
 		}

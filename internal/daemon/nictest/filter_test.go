@@ -129,7 +129,7 @@ func (m *machine) behind(name string) string {
 // becomes waits until something is so.
 func (m *machine) becomes(what string, is func() bool) {
 	m.Helper()
-	for late := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(patience); !is(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(late) {
 			m.Fatalf("waited in vain: %s\n%s\nthe daemon said: %s", what, m.daemon.NS.Shell("ip link; bridge fdb"), m.daemon.Said())
 		}

@@ -129,20 +129,24 @@ func names(things []heal.Thing) string {
 	return strings.Join(out, ", ")
 }
 
+// change is that a link is not as it was.
+func change(name string, how func(l *host.Link)) func(map[string]host.Link) []host.LinkChange {
+	return func(m map[string]host.Link) []host.LinkChange {
+		l := m[name]
+		how(&l)
+		return []host.LinkChange{{Link: l}}
+	}
+}
+
+// gone is that a link is no more.
+func gone(name string) func(map[string]host.Link) []host.LinkChange {
+	return func(m map[string]host.Link) []host.LinkChange { return []host.LinkChange{{Link: m[name], Gone: true}} }
+}
+
 // What is told leads to a look at what is not as it should be, and at nothing else.
 func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
 	const port0, port1, port2, direct, access, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "macvtap macvtap0 of guest", "access macvlan0 of host-eth0", "bridge virbr0 of net"
-	change := func(name string, how func(l *host.Link)) func(map[string]host.Link) []host.LinkChange {
-		return func(m map[string]host.Link) []host.LinkChange {
-			l := m[name]
-			how(&l)
-			return []host.LinkChange{{Link: l}}
-		}
-	}
-	gone := func(name string) func(map[string]host.Link) []host.LinkChange {
-		return func(m map[string]host.Link) []host.LinkChange { return []host.LinkChange{{Link: m[name], Gone: true}} }
-	}
 	for _, c := range []struct {
 		what string
 		told func(map[string]host.Link) []host.LinkChange
