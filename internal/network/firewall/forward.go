@@ -176,11 +176,6 @@ func (m Member) forwardElement() Element {
 	return e
 }
 
-// isForward reports whether a Member is of one of these kinds.
-func (m Member) isForward() bool {
-	return m.Kind == KindForward || m.Kind == KindForwardAny || m.Kind == KindTarget || m.Kind == KindHairpin
-}
-
 // checkForward is check for an element of such a set, which has the form of its type.
 func (t table) checkForward(e Element) error {
 	m, err := t.forwardMember(e)
