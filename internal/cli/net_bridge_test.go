@@ -10,8 +10,9 @@ import (
 	"taproom/internal/daemon/daemontest"
 )
 
-// answered runs `taproom net bridge eth0` at a terminal where somebody types something when he is asked.
-func answered(t *testing.T, d *daemontest.Daemon, typed string, args ...string) (printed string, code int) {
+// answered runs `taproom net bridge eth0` at a terminal where somebody types something when he is asked, after what happens
+// meanwhile.
+func answered(t *testing.T, d *daemontest.Daemon, typed string, meanwhile func(), args ...string) (printed string, code int) {
 	t.Helper()
 	in, typing := io.Pipe()
 	out, printing := io.Pipe()
@@ -32,6 +33,7 @@ func answered(t *testing.T, d *daemontest.Daemon, typed string, args ...string) 
 		all.WriteByte(b)
 		if !asked && strings.HasSuffix(all.String(), "[y/N] ") {
 			asked = true
+			meanwhile()
 			if typed != "" {
 				_, _ = io.WriteString(typing, typed)
 			}
@@ -47,18 +49,26 @@ func TestSomebodyAtATerminalKeepsTheBridgeOrHasEverythingBack(t *testing.T) {
 	d := daemontest.New(t)
 	d.NS.Keep("link eth0", "link lan")
 	d.NS.Shell("ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 up; ip addr add 192.0.2.10/24 dev eth0; until ip link show eth0 | grep -q LOWER_UP; do sleep 0.05; done")
+	undo := func() {
+		t.Helper()
+		if got := run(t, nil, "--root", d.Root, "net", "bridge", "--undo", "br0"); got.code != cli.ExitOK {
+			t.Errorf("%+v", got)
+		}
+	}
 	for _, c := range []struct {
 		typed, says string
 		code        int
 		holder      string
+		meanwhile   func()
 		args        []string
 	}{
-		{"n\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", nil},
-		{"\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", nil},
-		{"", "eth0 has back what it had", cli.ExitFailed, "eth0", []string{"--timeout", "1s"}},
-		{"y\n", "br0 stays", cli.ExitOK, "br0", nil},
+		{"n\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", func() {}, nil},
+		{"\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", func() {}, nil},
+		{"n\n", "not kept: eth0 has back what it had", cli.ExitFailed, "eth0", undo, nil}, // somebody was faster
+		{"", "eth0 has back what it had", cli.ExitFailed, "eth0", func() {}, []string{"--timeout", "1s"}},
+		{"y\n", "br0 stays", cli.ExitOK, "br0", func() {}, nil},
 	} {
-		printed, code := answered(t, d, c.typed, append([]string{"--timeout", "10m"}, c.args...)...)
+		printed, code := answered(t, d, c.typed, c.meanwhile, append([]string{"--timeout", "10m"}, c.args...)...)
 		if code != c.code || !strings.Contains(printed, c.says) || !strings.Contains(printed, "keep br0? (") {
 			t.Errorf("%q: exit code %d, it says\n%s", c.typed, code, printed)
 		}
@@ -66,7 +76,5 @@ func TestSomebodyAtATerminalKeepsTheBridgeOrHasEverythingBack(t *testing.T) {
 			t.Errorf("%q: %s has not the address: %s", c.typed, c.holder, d.NS.Shell("ip -o -4 address"))
 		}
 	}
-	if got := run(t, nil, "--root", d.Root, "net", "bridge", "--undo", "br0"); got.code != cli.ExitOK {
-		t.Errorf("%+v", got)
-	}
+	undo()
 }

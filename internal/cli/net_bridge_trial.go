@@ -10,6 +10,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
+	"taproom/internal/api/virterr"
 )
 
 // trial asks at the terminal whether a bridge is kept. Who is cut off cannot answer, and the daemon goes back; so it does when
@@ -53,7 +54,8 @@ func (b *netBridge) trial(ctx context.Context, d *client.Client, on own.LANBridg
 
 // goBack ends a trial at once.
 func (b *netBridge) goBack(ctx context.Context, d *client.Client, on own.LANBridge) error {
-	if _, err := d.Bridge(ctx, own.BridgeRequest{Do: own.BridgeUndo, Bridge: on.Bridge}); err != nil {
+	_, err := d.Bridge(ctx, own.BridgeRequest{Do: own.BridgeUndo, Bridge: on.Bridge})
+	if err != nil && virterr.CodeOf(err) != virterr.InvalidArg { // there is no such bridge any more: the daemon was faster
 		return err
 	}
 	return errNotKept(on, "not kept")

@@ -23,7 +23,7 @@ ip link set dev eth0 up
 ip address add 192.0.2.10/24 dev eth0
 ip address add 2001:db8::10/64 dev eth0
 ip route add default via 192.0.2.1
-until ip -o link show dev eth0 | grep -q LOWER_UP; do sleep 0.01; done`
+for l in eth0 lan; do until ip -o link show dev $l | grep -q "state UP"; do sleep 0.01; done; done`
 
 // howItIs is what of the host a bridge in place of the NIC changes.
 const howItIs = `while ip -6 address | grep -q tentative; do sleep 0.01; done

@@ -21,7 +21,7 @@ ip link set dev far up
 ip link set dev eth0 mtu 1400 up
 echo 2 > /proc/sys/net/ipv6/conf/eth0/accept_ra
 echo 2 > /proc/sys/net/ipv4/conf/eth0/arp_announce
-until ip -o link show dev eth0 | grep -q LOWER_UP; do sleep 0.01; done
+for l in eth0 far; do until ip -o link show dev $l | grep -q "state UP"; do sleep 0.01; done; done
 while ip -6 address show dev eth0 | grep -q tentative; do sleep 0.01; done
 ip address add 192.0.2.10/24 broadcast 192.0.2.255 dev eth0 valid_lft 4000 preferred_lft 3000
 ip address add 192.0.2.11/24 dev eth0 label eth0:1

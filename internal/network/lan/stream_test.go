@@ -38,7 +38,9 @@ ip address add 2001:db8::10/64 nodad dev eth0
 ip link set dev eth0 up
 ip route add default via 192.0.2.1
 ip -6 route add default via 2001:db8::1
-until ip -o link show dev eth0 | grep -q LOWER_UP; do sleep 0.01; done
+until ip -o link show dev eth0 | grep -q "state UP"; do sleep 0.01; done
+while ip -6 address | grep -q tentative; do sleep 0.01; done`)
+	router.Shell(`until ip -o link show dev lan | grep -q "state UP"; do sleep 0.01; done
 while ip -6 address | grep -q tentative; do sleep 0.01; done`)
 	return here, router
 }
