@@ -100,7 +100,7 @@ func (tr trial) once(w *world, o ...daemontest.Option) (calls []string, killed b
 	}
 	known := w.beliefs()
 	if err := tr.after(w); err != nil {
-		return calls, killed, fmt.Errorf("%s: %w", known, err)
+		return calls, killed, fmt.Errorf("%s: %w\n%s", known, err, w.Said())
 	}
 	return calls, killed, nil
 }
