@@ -43,13 +43,13 @@ func checkForwards(all []Forward) error {
 // forwardsAtOnce is how many sockets of forwards come with one message: beside them there are a few others.
 const forwardsAtOnce = MaxFiles - 16
 
-// within returns the network with no more forwards than one message brings sockets for, beside those that it has: the first
+// within returns the network with no more forwards than one message brings sockets for, beside those that need none: the first
 // ones. Once it has those there is room for the next.
-func (n Network) within(has []string, index int) Network {
+func (n Network) within(without []string, index int) Network {
 	room := forwardsAtOnce
 	var some []Forward
 	for _, f := range n.Forwards {
-		if !slices.Contains(has, f.descriptor(index)) {
+		if !slices.Contains(without, f.descriptor(index)) {
 			if room == 0 {
 				continue
 			}

@@ -199,6 +199,28 @@ func TestMorePortsThanOneMessageBringsLeadToGuests(t *testing.T) {
 	}
 }
 
+func TestPortsOfALoopbackWithoutIPv6KeepNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	s, guest, index := newForwardingSite(t)
+	s.host.Shell("echo 1 >/proc/sys/net/ipv6/conf/lo/disable_ipv6")
+	var ports []uint16
+	for p := range uint16(60) {
+		ports = append(ports, 7000+p)
+	}
+	// Those of IPv6, for which there is no socket, are more than one message brings, and come first.
+	n := forwardTo("10.9.0.2", ports...)
+	slices.SortStableFunc(n.Forwards, func(a, b helper.Forward) int { return b.Listen.Addr().Compare(a.Listen.Addr()) })
+	s.set(n, index)
+	for _, p := range []int{7000, 7059} {
+		listens(t, guest, fmt.Sprintf("10.9.0.2:%d", p))
+		for _, network := range []string{"tcp", "udp"} {
+			if got, err := s.asks(network, fmt.Sprintf("127.0.0.1:%d", p)); got != "10.9.0.1" || err != nil {
+				t.Errorf("%s %d: the guest was asked by %q, %v", network, p, got, err)
+			}
+		}
+	}
+}
+
 func TestAPortOfTheLoopbackThatSomebodyHasIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	s, _, index := newForwardingSite(t)

@@ -162,14 +162,18 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) error {
 	}
 	h.files.Lock()
 	defer h.files.Unlock()
+	var tried []string // some of these there may be no socket for
 	for {
 		r, err := h.wire.call(ctx, Request{Op: OpHas, Network: n.UUID})
 		if err != nil {
 			return err
 		}
-		some := n.within(r.Has, index)
+		some := n.within(slices.Concat(r.Has, tried), index)
 		if err := h.set(ctx, some, index, r.Has); err != nil || len(some.Forwards) == len(n.Forwards) {
 			return err
+		}
+		for _, f := range some.Forwards {
+			tried = append(tried, f.descriptor(index))
 		}
 	}
 }
