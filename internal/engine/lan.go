@@ -25,7 +25,7 @@ const (
 // openLAN ends or goes on with what an earlier daemon began to make of the host's NICs. It is first of what touches links.
 func (e *Engine) openLAN(ctx context.Context) (err error) {
 	e.lan, err = lanbridge.Open(ctx, lanbridge.Config{
-		Kernel: e.k, Records: e.paths.LANBridges(), Root: e.cfg.Root, Log: e.log, Problem: func(what string) { e.problem.add(e.log, what) },
+		Kernel: e.k, Records: e.paths.LANBridges(), Root: e.cfg.Root, Log: e.log, Problem: func(what string) { e.problem.add(e.log, what) }, Solved: e.problem.solved,
 	})
 	return err
 }

@@ -88,9 +88,13 @@ func (m *Mover) Move(ctx context.Context, nic, bridge string, trial time.Duratio
 		err = errors.Join(err, m.put(r))
 	}
 	if err != nil {
-		return p, 0, errors.Join(fmt.Errorf("make bridge %s of %s, which is as it was: %w", bridge, nic, err), m.back(ctx, r))
+		if berr := m.back(ctx, r); berr != nil {
+			m.again(r, berr)
+			return p, 0, errors.Join(fmt.Errorf("make bridge %s of %s: %w", bridge, nic, err), berr)
+		}
+		return p, 0, fmt.Errorf("make bridge %s of %s, which is as it was: %w", bridge, nic, err)
 	}
-	m.arm(r)
+	m.arm(bridge, trial)
 	m.Log.Info("a bridge is on trial", "bridge", bridge, "nic", nic, "for", trial, "switched_in", took)
 	return p, took, nil
 }

@@ -29,8 +29,10 @@ type Config struct {
 	Records string // the journal's folder
 	Root    string // of the host's configuration
 	Log     *slog.Logger
-	// Problem tells of what nobody asked for and somebody should know.
-	Problem func(string)
+	// Problem tells of what nobody asked for and somebody should know, Solved that it is none any more.
+	Problem, Solved func(string)
+	// Again is how long after a way back that failed it is tried again; zero is 10 s.
+	Again time.Duration
 }
 
 // Mover makes bridges of NICs. One thing is done at a time.
@@ -41,7 +43,8 @@ type Mover struct {
 	records *store.Store[record]
 
 	mu     sync.Mutex
-	trials map[string]context.CancelFunc // timers, by bridge
+	trials map[string]context.CancelFunc // timers, by bridge: of trials, and of what is tried again
+	told   map[string]string             // what was told of those that are tried again
 	work   sync.WaitGroup
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -52,7 +55,10 @@ func Open(ctx context.Context, c Config) (*Mover, error) {
 	if c.Root == "" {
 		c.Root = "/"
 	}
-	m := &Mover{Config: c, root: c.Kernel.Tree(c.Root), trials: map[string]context.CancelFunc{}}
+	if c.Again == 0 {
+		c.Again = 10 * time.Second
+	}
+	m := &Mover{Config: c, root: c.Kernel.Tree(c.Root), trials: map[string]context.CancelFunc{}, told: map[string]string{}}
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	if m.boot, err = c.Kernel.BootID(); err != nil {
@@ -67,21 +73,22 @@ func Open(ctx context.Context, c Config) (*Mover, error) {
 	}
 	for _, r := range all {
 		if err := m.settle(ctx, r); err != nil {
-			m.Problem(fmt.Sprintf("bridge %s of %s: %v", r.Bridge, r.NIC, err))
+			m.again(r, err)
 		}
 	}
 	return m, nil
 }
 
-// Close ends trials badly: nobody else has the timer.
+// Close ends trials badly, and what else is under way as it would be in the end: nobody else has the timer.
 func (m *Mover) Close() {
 	m.mu.Lock()
 	all, err := m.all()
 	for _, r := range all {
+		m.disarm(r.Bridge)
 		if r.State != Waiting {
+			err = errors.Join(err, m.settle(m.ctx, r))
 			continue
 		}
-		m.disarm(r.Bridge)
 		m.Log.Warn("taproomd ends, and nobody has kept the bridge: all goes back", "bridge", r.Bridge, "nic", r.NIC)
 		err = errors.Join(err, m.back(m.ctx, r))
 	}
@@ -89,7 +96,7 @@ func (m *Mover) Close() {
 	m.cancel()
 	m.work.Wait()
 	if err != nil {
-		m.Log.Error("the way back failed, and is tried again when taproomd starts", "error", err)
+		m.Log.Error("bridges of NICs cannot be brought to an end; that is tried again when taproomd starts", "error", err)
 	}
 }
 
@@ -101,8 +108,8 @@ func (m *Mover) settle(ctx context.Context, r *record) error {
 		if !same { // nothing of it outlived the boot
 			return m.records.Delete(r.Bridge)
 		}
-		if r.State == Waiting && m.left(r) > 0 {
-			m.arm(r)
+		if left := m.left(r); r.State == Waiting && left > 0 {
+			m.arm(r.Bridge, left)
 			return nil
 		}
 		m.Log.Warn("nobody kept the bridge in time: all goes back", "bridge", r.Bridge, "nic", r.NIC)
@@ -129,19 +136,47 @@ func (m *Mover) left(r *record) time.Duration {
 	return max(0, time.Duration(r.Deadline-now))
 }
 
-// arm begins the timer of a trial.
-func (m *Mover) arm(r *record) {
+// arm begins a timer, after which a move is settled.
+func (m *Mover) arm(bridge string, after time.Duration) {
 	ctx, cancel := context.WithCancel(m.ctx)
-	m.trials[r.Bridge] = cancel
-	over := time.NewTimer(m.left(r))
+	m.trials[bridge] = cancel
+	over := time.NewTimer(after)
 	m.work.Go(func() {
 		defer over.Stop()
 		select {
 		case <-ctx.Done():
 		case <-over.C:
-			m.expire(ctx, r.Bridge)
+			m.expire(ctx, bridge)
 		}
 	})
+}
+
+// again has what failed be tried again, for as long as it takes: who is cut off can do nothing about it. What was refused
+// waits for the next daemon.
+func (m *Mover) again(r *record, err error) {
+	m.disarm(r.Bridge)
+	if errors.Is(err, ErrRefused) {
+		m.tell(r.Bridge, fmt.Sprintf("bridge %s of %s is %s, and stays so: %v", r.Bridge, r.NIC, r.State, err))
+		return
+	}
+	m.tell(r.Bridge, fmt.Sprintf("bridge %s of %s is %s, and cannot be brought to an end; that is tried again every %s: %v", r.Bridge, r.NIC, r.State, m.Again, err))
+	m.arm(r.Bridge, m.Again)
+}
+
+// tell tells of a bridge's problem, once, in place of what was told of it before; "" is none.
+func (m *Mover) tell(bridge, problem string) {
+	old := m.told[bridge]
+	if old == problem {
+		return
+	}
+	if old != "" {
+		m.Solved(old)
+		delete(m.told, bridge)
+	}
+	if problem != "" {
+		m.told[bridge] = problem
+		m.Problem(problem)
+	}
 }
 
 // disarm ends it.
@@ -152,7 +187,7 @@ func (m *Mover) disarm(bridge string) {
 	}
 }
 
-// expire ends a trial that nobody has kept.
+// expire ends a trial that nobody has kept, or what could not be ended before.
 func (m *Mover) expire(ctx context.Context, bridge string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,13 +196,19 @@ func (m *Mover) expire(ctx context.Context, bridge string) {
 	}
 	m.disarm(bridge)
 	r, err := m.of(bridge)
-	if err == nil && r.State == Waiting {
-		m.Log.Warn("nobody kept the bridge in time: all goes back", "bridge", r.Bridge, "nic", r.NIC)
-		err = m.back(m.ctx, r)
+	switch {
+	case errors.Is(err, ErrUnknown): // somebody has undone it
+	case err != nil:
+		m.tell(bridge, fmt.Sprintf("bridge %s: what becomes of it cannot be read; that is tried again every %s: %v", bridge, m.Again, err))
+		m.arm(bridge, m.Again)
+		return
+	default:
+		if err := m.settle(m.ctx, r); err != nil {
+			m.again(r, err)
+			return
+		}
 	}
-	if err != nil && !errors.Is(err, ErrUnknown) {
-		m.Problem(fmt.Sprintf("bridge %s: the way back failed, and is tried again when taproomd starts: %v", bridge, err))
-	}
+	m.tell(bridge, "")
 }
 
 // rounds is how often the way back is tried: what one round leaves, since somebody else changes something, the next one sees.

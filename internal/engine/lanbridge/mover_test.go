@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,7 +83,8 @@ func (w *world) open(k *host.Kernel) *lanbridge.Mover {
 	w.t.Helper()
 	m, err := lanbridge.Open(w.t.Context(), lanbridge.Config{
 		Kernel: k, Records: filepath.Join(w.root, "bridges"), Root: w.root, Log: slog.New(slog.DiscardHandler),
-		Problem: func(s string) { w.problems = append(w.problems, s) },
+		Problem: func(s string) { w.problems = append(w.problems, s) }, Again: time.Millisecond,
+		Solved: func(s string) { w.problems = slices.DeleteFunc(w.problems, func(p string) bool { return p == s }) },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -227,6 +230,34 @@ func (w *world) otherBoot() {
 	all[0].Head["boot"] = "another"
 	if err := records.Put(all[0]); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// TestAWayBackThatFailsIsTriedAgainUntilItDoesNot takes the NIC down whenever it gets a route, until that was told of.
+func TestAWayBackThatFailsIsTriedAgainUntilItDoesNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var back atomic.Bool
+	k := w.KernelWith(func(call string) {
+		if call == "route add" && back.Load() && len(w.problems) == 0 {
+			w.Shell("ip link set dev eth0 down")
+		}
+	})
+	defer k.Close()
+	m := w.open(k)
+	defer m.Close()
+	w.move(m, time.Hour)
+	back.Store(true)
+	_, _, err := m.Undo(t.Context(), "br0")
+	if err == nil || !strings.Contains(err.Error(), "give eth0 back what it had: ") {
+		t.Errorf("the way back ends with %v", err)
+	}
+	m.Rest()
+	if b := only(t, m); b.State != "" || len(w.problems) > 0 {
+		t.Errorf("later there is %+v, and %q", b, w.problems)
+	}
+	if d := w.asBefore(); d != "" {
+		t.Errorf("it is not as before:\n%s", d)
 	}
 }
 

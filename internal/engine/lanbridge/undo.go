@@ -33,8 +33,10 @@ func (m *Mover) Undo(ctx context.Context, bridge string) (Bridge, time.Duration,
 	}
 	m.disarm(bridge)
 	if err := m.undo(ctx, r); err != nil {
+		m.again(r, err)
 		return Bridge{}, 0, err
 	}
+	m.tell(bridge, "")
 	return shown, time.Since(began), nil
 }
 
