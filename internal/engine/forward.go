@@ -110,19 +110,22 @@ func (e *Engine) changeForwards(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
+	was := e.targets.known(n.uuid)
 	have, err := e.compileNetwork(live)
 	if err != nil || !e.targets.learn(n.uuid, known) {
 		return err
 	}
 	defer e.comes(n, live)()
 	want, err := e.compileNetwork(live)
+	if err == nil {
+		_, err = e.converge(ctx, want, have.Scope(want))
+	}
 	if err != nil {
+		e.targets.learn(n.uuid, was) // so that it is news the next time, too
 		return err
 	}
-	if _, err = e.converge(ctx, want, have.Scope(want)); err == nil {
-		e.targets.done(n.uuid)
-	}
-	return err
+	e.targets.done(n.uuid)
+	return nil
 }
 
 // Forwards implements server.Forwards.

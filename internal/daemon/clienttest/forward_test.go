@@ -270,6 +270,39 @@ func TestAForwardFollowsTheGuestThatItNames(t *testing.T) {
 	says("nowhere: the network is not active")
 }
 
+// A forward that cannot follow its guest, since a program took the port meanwhile, does so once it can.
+func TestAForwardThatCouldNotFollowItsGuestIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+	c.daemon.NS.Run("ip", "link", "set", "lo", "up")
+	c.do("net-define", c.write("lab.xml", forwardingNetwork("<forward address='127.0.0.1' port='8080' to='web1'/>")))
+	c.do("net-start", "lab")
+	var theirs net.Listener
+	var err error
+	c.daemon.NS.Do(func() { theirs, err = net.Listen("tcp", "127.0.0.1:8080") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	c.do("net-update", "lab", "add", "ip-dhcp-host", "<host mac='52:54:00:77:00:10' name='web1' ip='192.168.77.20'/>", "--live")
+	problem := func() bool {
+		return strings.Contains(c.problems(), "tcp 127.0.0.1:8080 cannot lead to a guest: it is in use by ")
+	}
+	c.comes("taproom tells of it", problem)
+	event := func(name string) { // after which it looks again
+		t.Helper()
+		c.do("define", c.write(name+".xml", `<domain type='qemu'><name>`+name+`</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os></domain>`))
+	}
+	event("one")
+	_ = theirs.Close()
+	event("two")
+	c.comes("it leads there", func() bool { return strings.Contains(c.forwarded(), "192.168.77.20") && !problem() })
+	c.do("undefine", "one")
+	c.do("undefine", "two")
+	c.do("net-destroy", "lab")
+	c.do("net-undefine", "lab")
+}
+
 // A port that a program of the host has is not taken from it, and what is in nobody's way is not refused.
 func TestPortsThatProgramsHaveAreNotForwarded(t *testing.T) {
 	t.Parallel()
