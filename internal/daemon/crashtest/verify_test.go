@@ -24,7 +24,7 @@ const (
 // verify holds a daemon that serves against what its clients know, and the machine against what the daemon lists. What
 // is still under way (a QEMU that was asked to end) may finish first; the daemon tells by an event.
 func (w *world) verify(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // what is wrong after the first half is told
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds every wait. A daemon that keeps its promises needs a small part of it.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // errBroken is a request that nobody answered: the daemon died.
 var errBroken = errors.New("the connection broke")
