@@ -18,10 +18,11 @@ import (
 // Set is the set of the zones that documents ask for; its keys are "virbr0 . work".
 const Set = "zones"
 
-// How long firewalld may take: for a question, and for changes, which may wait behind a reload.
+// How long firewalld may take: for a question, and for changes, which may wait behind a reload. It works off one call after the
+// other, each for tenths of a second, and a reload for seconds, of a processor that others may want too.
 const (
-	askWithin    = 3 * time.Second
-	changeWithin = 20 * time.Second
+	askWithin    = 10 * time.Second
+	changeWithin = 60 * time.Second
 )
 
 // Config says where firewalld is.

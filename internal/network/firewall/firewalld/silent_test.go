@@ -32,7 +32,7 @@ func TestABusThatHangs(t *testing.T) {
 	if err := b.Apply(t.Context(), virbr0, nil); !errors.As(err, &silent) {
 		t.Errorf("a bus that hangs: %v", err)
 	}
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > 50*time.Second { // a change is waited for for longer
 		t.Errorf("it was waited for for %v", took)
 	}
 	if err := b.Close(); err != nil {
