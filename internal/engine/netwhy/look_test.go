@@ -214,7 +214,7 @@ func TestNothingInTheWayIsSaidSo(t *testing.T) {
 	if !report.Arrives || len(report.Findings) > 0 {
 		t.Fatalf("on a host without obstacles:\n%s", text(report))
 	}
-	if !strings.Contains(text(report), "chain guests_out, rule 1 (iifname . ip saddr & 255.255.255.0 @net24 accept) (taproom)") {
+	if !strings.Contains(text(report), "chain guests_out, rule 1 (iifname . ip saddr & 255.255.255.0 @net24 update @sent { iifname counter } accept) (taproom)") {
 		t.Errorf("what let it pass is not named (hops %+v):\n%s", f.Hops, text(report))
 	}
 	for _, what := range [][]string{{"nft", "list", "tables", "netdev"}, {"ip", "-o", "link", "show", "type", "tun"}} {

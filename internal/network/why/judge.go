@@ -170,8 +170,8 @@ func (j *judge) rules() {
 	}
 	p := j.packet()
 	for _, h := range j.hooks() {
-		// The trace does not see the old interface's tables. Where it shows nothing, there was nothing at the first hooks.
-		if way, lost := j.predict(h, p, len(j.Hops) > 0); lost {
+		// The trace does not see the old interface's tables.
+		if way, lost := j.predict(h, p, j.seen(h)); lost {
 			f := j.filtered(way, h)
 			if j.stays() {
 				f = j.onBridge(f)
@@ -186,6 +186,18 @@ func (j *judge) rules() {
 			Fix: fmt.Sprintf("bridge -d link show and nft list ruleset bridge show what %s does with frames: a port that STP holds back, or a rule for frames, loses it", j.Bridge),
 		})
 	}
+}
+
+// seen reports whether the trace shows what the packet met at a hook. Where it shows nothing, there was nothing at the
+// first hooks; and a frame that stays on its bridge goes no further than the first when no port leads to whom it is for.
+func (j *judge) seen(hook string) bool {
+	if !j.stays() {
+		return len(j.Hops) > 0
+	}
+	return slices.ContainsFunc(j.Hops, func(h Hop) bool {
+		at, ok := j.place(h)
+		return ok && at.Table.beganAt(at.Chain, hook)
+	})
 }
 
 // watched reports whether there is any chain that the packet must have met.
