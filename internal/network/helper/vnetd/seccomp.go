@@ -45,7 +45,7 @@ const (
 
 // policy is the filter. A call that is not allowed fails with EPERM; one of another architecture's ABI, whose numbers mean
 // other things, ends the process. Threads may be made and processes not; sockets of UDP and TCP may be made, for asking
-// name servers, and no others.
+// name servers and for what Confinement.Connects allows, and no others.
 func policy() []bpf.Instruction {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
