@@ -98,7 +98,7 @@ func (e *Engine) followNow(ctx context.Context, n *network) {
 
 // recallForwards finds the guests again that an earlier daemon's forwards led to, so that these do not go for a moment, and
 // adds them to want.
-func (e *Engine) recallForwards(ctx context.Context, want *state.State) error {
+func (e *Engine) recallForwards(ctx context.Context, want *state.State) {
 	for _, n := range e.networks.all() {
 		live := n.view().live
 		if live == nil {
@@ -110,14 +110,14 @@ func (e *Engine) recallForwards(ctx context.Context, want *state.State) error {
 			continue
 		}
 		e.targets.learn(n.uuid, known)
-		e.targets.done(n.uuid) // clients are not served before it is
 		s, err := e.compileNetwork(live)
-		if err != nil {
-			return err
+		if err != nil { // so it was not in force before, and is told of when it is looked at again
+			e.targets.learn(n.uuid, nil)
+			continue
 		}
+		e.targets.done(n.uuid) // clients are not served before it is
 		*want = want.Merge(s)
 	}
-	return nil
 }
 
 // portsAreFree refuses a document that wants ports of the host which other networks have, or programs. Those that the network

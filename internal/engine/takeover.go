@@ -34,9 +34,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}
-	if err := e.recallForwards(ctx, &want); err != nil {
-		return err
-	}
+	e.recallForwards(ctx, &want)
 	want = want.Merge(e.orphans.links()).Merge(e.accessNow())
 	want.SwitchPorts = nil // whether Open vSwitch answers is no matter of the others
 	if err := e.convergeAll(ctx, want); err != nil {

@@ -24,7 +24,14 @@ func (f Forward) descriptor(index int) string {
 	return fmt.Sprintf("%s %s %s %d", DescForward, f.Protocol, f.Listen, index)
 }
 
+// MaxForwards is how many ports of the loopback lead to guests of one network: each has a socket, and the names of all go into
+// one message (MaxMessage).
+const MaxForwards = 1024
+
 func checkForwards(all []Forward) error {
+	if len(all) > MaxForwards {
+		return fmt.Errorf("%d ports of the loopback are to lead to guests, and no more than %d can for one network: forward fewer, or at an address of the host's, where the loopback has no part in it", len(all), MaxForwards)
+	}
 	for i, f := range all {
 		switch {
 		case f.Protocol != "tcp" && f.Protocol != "udp":

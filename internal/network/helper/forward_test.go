@@ -199,6 +199,23 @@ func TestMorePortsThanOneMessageBringsLeadToGuests(t *testing.T) {
 	}
 }
 
+func TestThereAreAsManyPortsOfTheLoopbackAsMessagesHaveRoomFor(t *testing.T) {
+	t.Parallel()
+	s, guest, index := newForwardingSite(t)
+	var ports []uint16
+	for p := range uint16(helper.MaxForwards / 4) {
+		ports = append(ports, 60000+p)
+	}
+	s.set(forwardTo("10.9.0.2", ports...), index)
+	listens(t, guest, "10.9.0.2:60255")
+	s.leads(60255, "10.9.0.1")
+	err := s.h.Set(s.ctx, forwardTo("10.9.0.2", append(ports, 59999)...), index)
+	if err == nil || !strings.Contains(err.Error(), "1028 ports of the loopback are to lead to guests, and no more than 1024 can for one network") {
+		t.Errorf("with more it ends with %v", err)
+	}
+	s.leads(60255, "10.9.0.1")
+}
+
 func TestPortsOfALoopbackWithoutIPv6KeepNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	s, guest, index := newForwardingSite(t)
