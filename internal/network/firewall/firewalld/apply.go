@@ -98,6 +98,7 @@ func (b *Backend) decide(ctx context.Context, doubt map[string]bool) (bind map[s
 func (b *Backend) forget(links map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.changes++
 	maps.DeleteFunc(b.wants, func(link, zone string) bool { return links[link] && zone == Zone })
 }
 
@@ -125,6 +126,7 @@ func (b *Backend) whole(add, del []firewall.Element) []firewall.Element {
 func (b *Backend) remember(add, del map[string]bool, addZones, delZones map[string]string) (bind map[string]string, doubt map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.changes++
 	bind, doubt = map[string]string{}, map[string]bool{}
 	for link, zone := range delZones {
 		doubt[link] = true

@@ -43,6 +43,7 @@ type Backend struct {
 
 	mu      sync.Mutex
 	wants   map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
+	changes int                       // how often wants was changed by who asked
 	missing map[firewall.Element]bool // what the last Observe left out
 	running bool                      // firewalld was there when it was asked last
 	trouble error                     // why it could not be asked then
@@ -109,6 +110,9 @@ func (b *Backend) Trouble() error {
 // Observe returns what is in force below, without the bridges that are not in their zone; and the zones beside Zone that
 // bridges of ours are in.
 func (b *Backend) Observe(ctx context.Context) ([]firewall.Element, error) {
+	b.mu.Lock()
+	began := b.changes
+	b.mu.Unlock()
 	below, err := b.below.Observe(ctx)
 	if err != nil {
 		return nil, err
@@ -121,13 +125,15 @@ func (b *Backend) Observe(ctx context.Context) ([]firewall.Element, error) {
 	adopted, stale := b.strays(bound, bridges)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.Copy(b.wants, adopted)
-	for link := range bridges {
-		b.wants[link] = b.want(link)
+	if b.changes == began { // else what is known now is newer than what was seen
+		maps.Copy(b.wants, adopted)
+		for link := range bridges {
+			b.wants[link] = b.want(link)
+		}
 	}
 	b.missing = map[firewall.Element]bool{}
 	force := func(e firewall.Element, link string) bool {
-		if bound != nil && bound[link] != b.wants[link] {
+		if want, known := b.wants[link]; bound != nil && known && bound[link] != want {
 			b.missing[e] = true
 		}
 		return !b.missing[e]
