@@ -204,8 +204,10 @@ func (s *site) machine(bridge, mac, first string) *guest {
 	hosttest.Veth(s.host, port, g.ns, "eth0")
 	s.host.Run("ip", "link", "set", "dev", port, "master", bridge)
 	g.ns.Shell("ip link set dev eth0 down; ip link set dev eth0 address " + mac + " up") // the link-local address follows
-	// What is sent before the bridge has noticed the carrier is lost, and not everything is sent twice.
-	s.host.Shell("for i in $(seq 600); do [ \"$(cat /sys/class/net/" + port + "/brport/state)\" = 3 ] && exit 0; sleep 0.1; done; echo " + port + " does not forward; exit 1")
+	// What is sent before the bridge has noticed the carrier is lost, and so is what the bridge itself sends before it has
+	// one; not everything is sent twice.
+	s.host.Shell("for i in $(seq 600); do [ \"$(cat /sys/class/net/" + port + "/brport/state)\" = 3 ] && [ \"$(cat /sys/class/net/" + bridge + "/operstate)\" = up ] && exit 0; sleep 0.1; done; " +
+		"echo " + port + " does not forward, or " + bridge + " is not up; exit 1")
 	fifo := g.fifo()
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		s.t.Fatal(err)
