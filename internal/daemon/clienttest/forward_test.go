@@ -66,46 +66,7 @@ func (m standIn) leases() string {
 // answers has the machine answer on a port of TCP and UDP with its name.
 func (m standIn) answers(port int, name string) {
 	m.t.Helper()
-	var tcp net.Listener
-	var udp net.PacketConn
-	var err1, err2 error
-	at := fmt.Sprintf(":%d", port)
-	m.ns.Do(func() {
-		tcp, err1 = net.Listen("tcp", at)
-		udp, err2 = net.ListenPacket("udp", at)
-	})
-	if err := errors.Join(err1, err2); err != nil {
-		m.t.Fatal(err)
-	}
-	done := make(chan struct{}, 2)
-	go func() {
-		defer func() { done <- struct{}{} }()
-		for {
-			conn, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte(name))
-			_ = conn.Close()
-		}
-	}()
-	go func() {
-		defer func() { done <- struct{}{} }()
-		buf := make([]byte, 64)
-		for {
-			_, from, err := udp.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			_, _ = udp.WriteTo([]byte(name), from)
-		}
-	}()
-	m.t.Cleanup(func() {
-		_ = tcp.Close()
-		_ = udp.Close()
-		<-done
-		<-done
-	})
+	hosttest.Answer(m.t, m.ns, fmt.Sprintf(":%d", port), func(net.Addr) string { return name })
 }
 
 // asked is who answers at a port, seen from a namespace; "" is nobody. A datagram may be lost on its way, and is sent again.

@@ -56,50 +56,6 @@ func newForwardingSite(t *testing.T) (s *site, guest *hosttest.NS, index int) {
 	return s, guest, l.Index
 }
 
-// listens has a guest answer on TCP and UDP with who asks, until the test ends.
-func listens(t *testing.T, ns *hosttest.NS, at string) {
-	t.Helper()
-	var tcp net.Listener
-	var udp net.PacketConn
-	var err1, err2 error
-	ns.Do(func() {
-		tcp, err1 = net.Listen("tcp", at)
-		udp, err2 = net.ListenPacket("udp", at)
-	})
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{}, 2)
-	go func() {
-		defer func() { done <- struct{}{} }()
-		for {
-			c, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte(c.RemoteAddr().String()))
-			_ = c.Close()
-		}
-	}()
-	go func() {
-		defer func() { done <- struct{}{} }()
-		buf := make([]byte, 64)
-		for {
-			_, from, err := udp.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			_, _ = udp.WriteTo([]byte(from.String()), from)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = tcp.Close()
-		_ = udp.Close()
-		<-done
-		<-done
-	})
-}
-
 // asks returns the address that the guest says a question from the host comes from.
 func (s *site) asks(network, at string) (string, error) {
 	var c net.Conn
@@ -139,8 +95,8 @@ func (s *site) leads(port int, from string) {
 func TestPortsOfTheLoopbackLeadToGuestsWhateverTheDaemonDoes(t *testing.T) {
 	t.Parallel()
 	s, guest, index := newForwardingSite(t)
-	listens(t, guest, "10.9.0.2:8080")
-	listens(t, guest, "[fd00:9::2]:8080")
+	hosttest.Answer(t, guest, "10.9.0.2:8080", net.Addr.String)
+	hosttest.Answer(t, guest, "[fd00:9::2]:8080", net.Addr.String)
 	s.set(forwardTo("10.9.0.2", 8080), index)
 	s.leads(8080, "10.9.0.1")
 	if got := s.h.Hello(); got.Seccomp != "enforced" {
@@ -188,7 +144,7 @@ func TestMorePortsThanOneMessageBringsLeadToGuests(t *testing.T) {
 		t.Fatalf("observed %+v, %v", all, err)
 	}
 	for _, p := range []int{7000, 7050, 7099} {
-		listens(t, guest, fmt.Sprintf("10.9.0.2:%d", p))
+		hosttest.Answer(t, guest, fmt.Sprintf("10.9.0.2:%d", p), net.Addr.String)
 		s.leads(p, "10.9.0.1")
 	}
 	// A few go and come.
@@ -207,7 +163,7 @@ func TestThereAreAsManyPortsOfTheLoopbackAsMessagesHaveRoomFor(t *testing.T) {
 		ports = append(ports, 60000+p)
 	}
 	s.set(forwardTo("10.9.0.2", ports...), index)
-	listens(t, guest, "10.9.0.2:60255")
+	hosttest.Answer(t, guest, "10.9.0.2:60255", net.Addr.String)
 	s.leads(60255, "10.9.0.1")
 	err := s.h.Set(s.ctx, forwardTo("10.9.0.2", append(ports, 59999)...), index)
 	if err == nil || !strings.Contains(err.Error(), "1028 ports of the loopback are to lead to guests, and no more than 1024 can for one network") {
@@ -229,7 +185,7 @@ func TestPortsOfALoopbackWithoutIPv6KeepNobodyWaiting(t *testing.T) {
 	slices.SortStableFunc(n.Forwards, func(a, b helper.Forward) int { return b.Listen.Addr().Compare(a.Listen.Addr()) })
 	s.set(n, index)
 	for _, p := range []int{7000, 7059} {
-		listens(t, guest, fmt.Sprintf("10.9.0.2:%d", p))
+		hosttest.Answer(t, guest, fmt.Sprintf("10.9.0.2:%d", p), net.Addr.String)
 		for _, network := range []string{"tcp", "udp"} {
 			if got, err := s.asks(network, fmt.Sprintf("127.0.0.1:%d", p)); got != "10.9.0.1" || err != nil {
 				t.Errorf("%s %d: the guest was asked by %q, %v", network, p, got, err)

@@ -24,45 +24,7 @@ const echo = "7"
 // serve answers on TCP and UDP with the sender's address, until the test ends.
 func (w *world) serve(ns *hosttest.NS, address string) {
 	w.t.Helper()
-	var tcp net.Listener
-	var udp net.PacketConn
-	var err1, err2 error
-	ns.Do(func() {
-		tcp, err1 = net.Listen("tcp", net.JoinHostPort(address, echo))
-		udp, err2 = net.ListenPacket("udp", net.JoinHostPort(address, echo))
-	})
-	if err := errors.Join(err1, err2); err != nil {
-		w.t.Fatal(err)
-	}
-	done := make(chan struct{}, 2)
-	go func() {
-		defer func() { done <- struct{}{} }()
-		for {
-			c, err := tcp.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte(c.RemoteAddr().String()))
-			_ = c.Close()
-		}
-	}()
-	go func() {
-		defer func() { done <- struct{}{} }()
-		buf := make([]byte, 64)
-		for {
-			_, from, err := udp.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			_, _ = udp.WriteTo([]byte(from.String()), from)
-		}
-	}()
-	w.t.Cleanup(func() {
-		_ = tcp.Close()
-		_ = udp.Close()
-		<-done
-		<-done
-	})
+	hosttest.Answer(w.t, ns, net.JoinHostPort(address, echo), net.Addr.String)
 }
 
 // ask sends from a low port, and from an address if one is given, and returns the address that the other side saw.
