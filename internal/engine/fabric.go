@@ -39,6 +39,8 @@ type fabric struct {
 	// loopback is the process for ports of the loopback that lead to guests, and targets where those are.
 	loopback *helperService
 	targets  targets
+	// hostPorts are those that networks forward and are just getting.
+	hostPorts portClaims
 }
 
 // openFabric connects to the firewall and prepares the network helper.

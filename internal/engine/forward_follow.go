@@ -120,20 +120,12 @@ func (e *Engine) recallForwards(ctx context.Context, want *state.State) {
 	}
 }
 
-// portsAreFree refuses a document that wants ports of the host which other networks have, or programs. Those that the network
-// has already are its own.
-func (e *Engine) portsAreFree(n *network, from, to *spec.Network) error {
+// portsAreFree refuses a document that wants ports of the host which programs have. Those that the network has already are its
+// own; what other networks have, claimPorts knows.
+func (e *Engine) portsAreFree(from, to *spec.Network) error {
 	all, err := to.PortForwards()
 	if err != nil || len(all) == 0 {
 		return err
-	}
-	for id, other := range e.activeNetworks() {
-		if id == n.uuid {
-			continue
-		}
-		if err := portforward.Clash(to, other); err != nil {
-			return err
-		}
 	}
 	var had []spec.ForwardedPorts
 	if from != nil {

@@ -86,7 +86,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 // activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
 func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
 	trace := job.NewTrace()
-	release, err := e.claimSubnets(n, doc)
+	release, err := e.claimOfHost(n, doc)
 	if err == nil {
 		defer release()
 		err = e.tellNetwork(ctx, doc, "start", "begin", nil)
@@ -128,7 +128,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.functionsAreThere(doc); err != nil {
 		return err
 	}
-	if err := e.portsAreFree(n, nil, doc); err != nil {
+	if err := e.portsAreFree(nil, doc); err != nil {
 		return err
 	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
@@ -267,7 +267,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	}
 	came := sync.OnceFunc(e.comes(n, doc))
 	defer came()
-	release, err := e.claimSubnets(n, doc)
+	release, err := e.claimOfHost(n, doc)
 	if err == nil {
 		defer release()
 		err = e.change(ctx, n, v.live, doc)
@@ -300,7 +300,7 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err := e.zoneIsKept(ctx, to); err != nil {
 		return err
 	}
-	if err := e.portsAreFree(n, from, to); err != nil {
+	if err := e.portsAreFree(from, to); err != nil {
 		return err
 	}
 	if err := e.keepActive(n, to); err != nil {

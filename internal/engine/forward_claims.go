@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"sync"
+
+	"taproom/internal/network/portforward"
+	"taproom/internal/spec"
+)
+
+// portClaims are the documents of networks that are just being started or changed: the ports of the host that these name are
+// nobody else's meanwhile.
+type portClaims struct {
+	mu    sync.Mutex
+	asked map[*network]*spec.Network
+}
+
+// claimOfHost claims what a network needs of the host that only one can have: its subnets, and its ports of the host. Nobody else gets
+// them until release is called.
+func (e *Engine) claimOfHost(n *network, doc *spec.Network) (release func(), err error) {
+	subnets, err := e.claimSubnets(n, doc)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := e.claimPorts(n, doc)
+	if err != nil {
+		subnets()
+		return nil, err
+	}
+	return func() { ports(); subnets() }, nil
+}
+
+// claimPorts refuses a network that wants ports of the host which another one has, or is just getting.
+func (e *Engine) claimPorts(n *network, doc *spec.Network) (release func(), err error) {
+	all, err := doc.PortForwards()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return func() {}, nil
+	}
+	c := &e.hostPorts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range e.networks.all() {
+		if o == n {
+			continue
+		}
+		for _, theirs := range []*spec.Network{c.asked[o], o.view().live} {
+			if theirs == nil {
+				continue
+			}
+			if err := portforward.Clash(doc, theirs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.asked == nil {
+		c.asked = map[*network]*spec.Network{}
+	}
+	c.asked[n] = doc
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asked, n)
+	}, nil
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"taproom/internal/host/hosttest"
+	"taproom/internal/network/portforward"
+	"taproom/internal/spec"
+)
+
+// forwarding is an engine with networks in a namespace, and networks a, b and so on, whose forwards it is given.
+func forwarding(t *testing.T, forwards ...string) (*Engine, []*network, []*spec.Network) {
+	t.Helper()
+	e := small(t)
+	e.k = hosttest.NewNS(t).Kernel()
+	e.fabric = &fabric{fw: &refusing{}, helper: &helperService{}, loopback: &helperService{}}
+	e.helper.options.Kernel, e.helper.options.Dir = e.k, t.TempDir()+"/none"
+	e.loopback.options = e.helper.options
+	var all []*network
+	var docs []*spec.Network
+	for i, f := range forwards {
+		name := string(rune('a' + i))
+		doc, err := spec.ParseNetwork([]byte(`<network><name>` + name + `</name><uuid>00000000-0000-4000-8000-00000000000` + name + `</uuid>
+			<metadata><t:forwards xmlns:t='urn:taproom:network:1'>` + f + `</t:forwards></metadata>
+			<forward mode='nat'/><bridge name='virbr-` + name + `'/><dns enable='no'/><ip address='192.168.13` + string(rune('0'+i)) + `.1' netmask='255.255.255.0'/></network>`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := newNetwork(*doc.UUID, name, nil)
+		e.networks.add(n)
+		all, docs = append(all, n), append(docs, doc)
+	}
+	return e, all, docs
+}
+
+// A network that is just being started has its ports of the host already: another one that comes meanwhile is told what it
+// would be told a moment later.
+func TestOfTwoNetworksThatStartTogetherOneGetsAPortOfTheHost(t *testing.T) {
+	t.Parallel()
+	e, n, docs := forwarding(t, "<forward port='8080' end='8090' to='web'/>", "<forward port='8085' to='other'/>", "<forward port='9000' to='other'/>")
+	release, err := e.claimOfHost(n[0], docs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "cannot start network 'b': port of the host is another network's: tcp 8085 is to lead to 'other', and network 'a' has tcp 8080-8090 lead to 'web'"
+	if err := e.activate(t.Context(), n[1], docs[1]); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+	free, err := e.claimOfHost(n[2], docs[2])
+	if err != nil {
+		t.Fatalf("another port: %v", err)
+	}
+	free()
+	release()
+	if release, err = e.claimOfHost(n[1], docs[1]); err != nil {
+		t.Fatalf("once the other one did not start: %v", err)
+	}
+	release()
+	n[1].update(func(v *netView) { v.live = docs[1] })
+	if _, err := e.claimOfHost(n[0], docs[0]); err == nil || !strings.Contains(err.Error(), portforward.ErrClash.Error()) {
+		t.Errorf("once the other one is active: %v", err)
+	}
+	if release, err = e.claimOfHost(n[0], docs[2]); err != nil {
+		t.Errorf("what was refused keeps something: %v", err)
+	} else {
+		release()
+	}
+}
