@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/wire"
 )
 
 const (
-	moduleDir = "/lib/modules"
 	// memoryLimit is where garbage collection begins. Below it there is none: the agent lives in a guest of its own, and
 	// in a cold guest every collection is paid for in boot time.
 	memoryLimit = 48 << 20
@@ -25,7 +25,7 @@ const (
 type Agent struct {
 	version string
 	console *console
-	modules *loader
+	modules *pid1.Loader
 	nics    *nics
 	power   *power
 	tasks   sync.WaitGroup
@@ -40,7 +40,7 @@ type Agent struct {
 // Main is the program. It returns the exit status, and never returns as PID 1.
 func Main(ctx context.Context, version string, args []string) int {
 	if filepath.Base(args[0]) == "modprobe" {
-		return modprobe(args[1:])
+		return pid1.Modprobe(args[1:])
 	}
 	if os.Getpid() != 1 {
 		fmt.Println("taproom-agent", version)
@@ -67,20 +67,20 @@ func (a *Agent) run(ctx context.Context) {
 		a.console.printf("%v", mountErr)
 	}
 	a.step("mounts")
-	events, err := openUevents() // first, so that nothing that happens from here on is missed
+	events, err := pid1.OpenUevents() // first, so that nothing that happens from here on is missed
 	if err != nil {
 		a.console.printf("%v; hot-plugged devices will not be seen", err)
 	}
 	a.nics = newNICs(a.console)
-	a.modules, err = openLoader(moduleDir)
+	a.modules, err = pid1.OpenLoader(pid1.ModuleDir)
 	if err != nil {
 		a.console.printf("%v", err)
 	}
 	a.tasks.Go(func() { a.nics.watchLinks(ctx) })
 	a.tasks.Go(func() { a.power.watchSignals(ctx) })
-	a.modules.bootModules()
+	a.modules.BootModules()
 	a.coldplug(ctx)
-	a.step(fmt.Sprintf("%d modules", len(a.modules.names())))
+	a.step(fmt.Sprintf("%d modules", len(a.modules.Names())))
 	a.tasks.Go(func() { a.console.serve(a) })
 	a.console.printf("taproom guest ready")
 	a.step("ready")
@@ -89,7 +89,7 @@ func (a *Agent) run(ctx context.Context) {
 		return
 	}
 	for {
-		event, err := events.next()
+		event, err := events.Next()
 		if err != nil {
 			a.console.printf("kernel events: %v; looking at all devices again", err)
 			a.coldplug(ctx)
@@ -111,25 +111,25 @@ func (a *Agent) coldplug(ctx context.Context) {
 			return
 		}
 		for _, want := range next {
-			a.modules.want(want)
+			a.modules.Want(want)
 		}
 		a.devices(ctx)
 	}
 }
 
 func (a *Agent) devices(ctx context.Context) {
-	for _, port := range readNames("/sys/class/virtio-ports") {
+	for _, port := range pid1.ReadNames("/sys/class/virtio-ports") {
 		a.servePort(ctx, port)
 	}
-	for _, link := range readNames("/sys/class/net") {
+	for _, link := range pid1.ReadNames("/sys/class/net") {
 		a.nics.add(ctx, link)
 	}
-	for _, event := range readNames("/sys/class/input") {
+	for _, event := range pid1.ReadNames("/sys/class/input") {
 		a.watchKeys(ctx, event)
 	}
 }
 
-func (a *Agent) handle(ctx context.Context, e uevent) {
+func (a *Agent) handle(ctx context.Context, e pid1.Uevent) {
 	if e["ACTION"] == "remove" {
 		a.removed(e)
 		return
@@ -138,7 +138,7 @@ func (a *Agent) handle(ctx context.Context, e uevent) {
 		return
 	}
 	if want := e["MODALIAS"]; want != "" {
-		a.modules.want(want)
+		a.modules.Want(want)
 	}
 	switch name := filepath.Base(e["DEVPATH"]); e["SUBSYSTEM"] {
 	case "virtio-ports":
@@ -150,7 +150,7 @@ func (a *Agent) handle(ctx context.Context, e uevent) {
 	}
 }
 
-func (a *Agent) removed(e uevent) {
+func (a *Agent) removed(e pid1.Uevent) {
 	name := filepath.Base(e["DEVPATH"])
 	switch e["SUBSYSTEM"] {
 	case "net":
@@ -167,7 +167,7 @@ func (a *Agent) servePort(ctx context.Context, device string) {
 	if err != nil || strings.TrimSpace(string(name)) != wire.PortName || !a.claim(a.ports, device) {
 		return
 	}
-	p, err := openPort(filepath.Join("/dev", device))
+	p, err := pid1.OpenPort(filepath.Join("/dev", device))
 	if err != nil {
 		a.console.printf("%v", err)
 		a.forget(a.ports, device)
@@ -233,17 +233,4 @@ func sinceBoot() float64 {
 		return 0
 	}
 	return float64(t.Sec) + float64(t.Nsec)/1e9
-}
-
-// readNames lists a folder; one that is not there is empty.
-func readNames(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/wire"
 )
 
@@ -30,7 +31,7 @@ func hostDisks() disks { return disks{"/sys/block", "/dev"} }
 // list describes every disk. One that cannot be read says so, and the others are described nevertheless.
 func (d disks) list() []wire.Block {
 	list := []wire.Block{}
-	for _, name := range readNames(d.sys) {
+	for _, name := range pid1.ReadNames(d.sys) {
 		if strings.HasPrefix(name, "loop") || strings.HasPrefix(name, "ram") || len(list) == maxDisks {
 			continue
 		}
@@ -42,7 +43,7 @@ func (d disks) list() []wire.Block {
 func (d disks) describe(name string) wire.Block {
 	sys := filepath.Join(d.sys, name)
 	b := wire.Block{
-		Name: name, Bytes: readInt(filepath.Join(sys, "size")) * 512, Serial: serial(sys),
+		Name: name, Bytes: readInt(filepath.Join(sys, "size")) * 512, Serial: pid1.Serial(sys),
 		Driver: driver(filepath.Join(sys, "device")), ReadOnly: readInt(filepath.Join(sys, "ro")) != 0,
 		CDROM: strings.HasPrefix(name, "sr"),
 	}
@@ -65,20 +66,6 @@ func (d disks) describe(name string) wire.Block {
 	sum := sha256.Sum256(head[:n])
 	b.SHA256 = hex.EncodeToString(sum[:])
 	return b
-}
-
-// serial finds a disk's serial number: virtio disks have a file of their own, others a page of SCSI's vital product
-// data, which libata makes up for ATA disks.
-func serial(sys string) string {
-	if s := readText(filepath.Join(sys, "serial")); s != "" {
-		return s
-	}
-	page, err := os.ReadFile(filepath.Join(sys, "device/vpd_pg80"))
-	if err != nil || len(page) < 4 {
-		return ""
-	}
-	size := int(page[2])<<8 | int(page[3])
-	return strings.TrimSpace(strings.Trim(string(page[4:min(4+size, len(page))]), "\x00"))
 }
 
 func (d disks) open(t wire.BlockTest, flags int) (*os.File, error) {

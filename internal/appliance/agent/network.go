@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/wire"
 )
 
@@ -164,16 +165,8 @@ func readLines(path string) []string {
 }
 
 func readInt(path string) int64 {
-	v, _ := strconv.ParseInt(strings.TrimSpace(readText(path)), 10, 64)
+	v, _ := strconv.ParseInt(strings.TrimSpace(pid1.ReadText(path)), 10, 64)
 	return v
-}
-
-func readText(path string) string {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }
 
 // bounded returns seconds as a duration between one second and most.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/wire"
 )
 
@@ -179,7 +180,7 @@ func (a *Agent) hello() wire.Hello {
 	}
 	return wire.Hello{
 		Ready:   ready,
-		Version: a.version, Kernel: kernelRelease(), BootID: readText("/proc/sys/kernel/random/boot_id"),
-		Modules: a.modules.names(), Steps: a.boot(), NICs: a.nics.describe(), Now: sinceBoot(),
+		Version: a.version, Kernel: kernelRelease(), BootID: pid1.ReadText("/proc/sys/kernel/random/boot_id"),
+		Modules: a.modules.Names(), Steps: a.boot(), NICs: a.nics.describe(), Now: sinceBoot(),
 	}
 }

@@ -1,28 +1,24 @@
 package agent
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/wire"
 )
-
-const maxSeed = 512
 
 // system describes the machine as the guest sees it.
 func system() wire.System {
 	s := wire.System{
-		CPUs: runtime.NumCPU(), CommandLine: readText("/proc/cmdline"), UnixNano: time.Now().UnixNano(),
-		Vendor: readText("/sys/class/dmi/id/sys_vendor"), Product: readText("/sys/class/dmi/id/product_name"),
-		UUID: readText("/sys/class/dmi/id/product_uuid"), TPM: readText("/sys/class/tpm/tpm0/tpm_version_major"),
+		CPUs: runtime.NumCPU(), CommandLine: pid1.ReadText("/proc/cmdline"), UnixNano: time.Now().UnixNano(),
+		Vendor: pid1.ReadText("/sys/class/dmi/id/sys_vendor"), Product: pid1.ReadText("/sys/class/dmi/id/product_name"),
+		UUID: pid1.ReadText("/sys/class/dmi/id/product_uuid"), TPM: pid1.ReadText("/sys/class/tpm/tpm0/tpm_version_major"),
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
@@ -54,40 +50,8 @@ func greet(g wire.Greet) error {
 			errs = append(errs, fmt.Errorf("set the clock: %w", err))
 		}
 	}
-	if len(g.Seed) > maxSeed {
-		return fmt.Errorf("seed of %d bytes: at most %d", len(g.Seed), maxSeed)
-	}
 	if len(g.Seed) > 0 {
-		errs = append(errs, addEntropy(g.Seed))
+		errs = append(errs, pid1.AddEntropy(g.Seed))
 	}
 	return errors.Join(errs...)
-}
-
-func addEntropy(seed []byte) error {
-	f, err := os.OpenFile("/dev/urandom", os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info := entropyInfo(seed)
-	for _, call := range []struct {
-		name string
-		cmd  uintptr
-		arg  unsafe.Pointer
-	}{
-		{"RNDADDENTROPY", unix.RNDADDENTROPY, unsafe.Pointer(&info[0])},
-		{"RNDRESEEDCRNG", unix.RNDRESEEDCRNG, nil},
-	} {
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), call.cmd, uintptr(call.arg)); errno != 0 {
-			return fmt.Errorf("mix in a seed (%s): %w", call.name, errno)
-		}
-	}
-	return nil
-}
-
-// entropyInfo is struct rand_pool_info: bits of entropy, bytes, and the bytes.
-func entropyInfo(seed []byte) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, uint32(len(seed)*8))
-	b = binary.NativeEndian.AppendUint32(b, uint32(len(seed)))
-	return append(b, seed...)
 }

@@ -1,4 +1,4 @@
-package agent
+package pid1
 
 import (
 	"bytes"
@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uevent is what the kernel says about a device: ACTION, DEVPATH, SUBSYSTEM, MODALIAS and more.
-type uevent map[string]string
+// Uevent is what the kernel says about a device: ACTION, DEVPATH, SUBSYSTEM, MODALIAS and more.
+type Uevent map[string]string
 
-// uevents is a socket on which the kernel announces devices.
-type uevents struct {
+// Uevents is a socket on which the kernel announces devices.
+type Uevents struct {
 	file *os.File
 	buf  []byte
 }
 
-func openUevents() (*uevents, error) {
+// OpenUevents begins to listen: what happens from then on is not missed.
+func OpenUevents() (*Uevents, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("open the kernel's device events: %w", err)
@@ -28,11 +29,11 @@ func openUevents() (*uevents, error) {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("bind to the kernel's device events: %w", err)
 	}
-	return &uevents{file: os.NewFile(uintptr(fd), "uevents"), buf: make([]byte, 16<<10)}, nil
+	return &Uevents{file: os.NewFile(uintptr(fd), "uevents"), buf: make([]byte, 16<<10)}, nil
 }
 
-// next waits for an event. It fails with ENOBUFS when events were lost.
-func (u *uevents) next() (uevent, error) {
+// Next waits for an event. It fails with ENOBUFS when events were lost.
+func (u *Uevents) Next() (Uevent, error) {
 	n, err := u.file.Read(u.buf)
 	if err != nil {
 		return nil, err
@@ -41,8 +42,8 @@ func (u *uevents) next() (uevent, error) {
 }
 
 // parseUevent reads "add@/devices/…", NUL, and KEY=VALUE pairs with a NUL after each.
-func parseUevent(b []byte) uevent {
-	e := uevent{}
+func parseUevent(b []byte) Uevent {
+	e := Uevent{}
 	for _, field := range bytes.Split(b, []byte{0}) {
 		if key, value, found := strings.Cut(string(field), "="); found {
 			e[key] = value
@@ -50,3 +51,6 @@ func parseUevent(b []byte) uevent {
 	}
 	return e
 }
+
+// Close ends the listening.
+func (u *Uevents) Close() error { return u.file.Close() }

@@ -1,4 +1,4 @@
-package agent
+package pid1
 
 import (
 	"fmt"
@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a virtio-serial port. While no host process is connected, the kernel answers a read with "end of file" at
-// once; a port waits instead, without polling: connecting wakes whoever waits for the file.
-type port struct {
+// Port is a virtio-serial port. While no host process is connected, the kernel answers a read with "end of file" at
+// once; a Port waits instead, without polling: connecting wakes whoever waits for the file.
+type Port struct {
 	file *os.File
 	raw  syscall.RawConn
 }
 
-func openPort(path string) (*port, error) {
+// OpenPort opens the device of a port.
+func OpenPort(path string) (*Port, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the host's port: %w", err)
@@ -26,11 +27,11 @@ func openPort(path string) (*port, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("open the host's port: %w", err)
 	}
-	return &port{f, raw}, nil
+	return &Port{f, raw}, nil
 }
 
 // Read implements io.Reader.
-func (p *port) Read(b []byte) (int, error) {
+func (p *Port) Read(b []byte) (int, error) {
 	var n int
 	var readErr error
 	err := p.raw.Read(func(fd uintptr) bool {
@@ -47,9 +48,9 @@ func (p *port) Read(b []byte) (int, error) {
 }
 
 // Write implements io.Writer. It waits while no host process is connected.
-func (p *port) Write(b []byte) (int, error) { return p.file.Write(b) }
+func (p *Port) Write(b []byte) (int, error) { return p.file.Write(b) }
 
 // Close closes the port.
-func (p *port) Close() error { return p.file.Close() }
+func (p *Port) Close() error { return p.file.Close() }
 
-var _ io.ReadWriteCloser = (*port)(nil)
+var _ io.ReadWriteCloser = (*Port)(nil)
