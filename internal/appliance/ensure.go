@@ -2,16 +2,18 @@ package appliance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kernel"
 )
 
 // Options say what Ensure makes a guest from.
 type Options struct {
-	CacheDir  string // "": DefaultCacheDir
-	AgentPath string // the taproom-agent binary, static
-	Kernel    Kernel // zero: the distribution's
+	CacheDir  string        // "": cache.DefaultDir
+	AgentPath string        // the taproom-agent binary, static
+	Kernel    kernel.Kernel // zero: the distribution's
 	// Progress is told what takes long, in a few words; nil tells nobody.
 	Progress func(string)
 }
@@ -30,29 +32,18 @@ func Ensure(ctx context.Context, o Options) (Guest, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.CacheDir == "" {
-		dir, err := DefaultCacheDir()
-		if err != nil {
-			return Guest{}, err
-		}
-		o.CacheDir = dir
-	}
-	c, err := openCache(o.CacheDir)
+	c, err := cache.Open(o.CacheDir)
 	if err != nil {
 		return Guest{}, err
 	}
-	unlock, err := c.lock(ctx, func() { o.Progress("waiting for another process that prepares the guest") })
+	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that prepares the guest") })
 	if err != nil {
 		return Guest{}, err
 	}
 	defer unlock()
 	k := o.Kernel
-	if k == (Kernel{}) {
-		k, err = cachedKernel(c.dir)
-		if errors.Is(err, ErrNoKernel) {
-			k, err = fetchKernel(ctx, c, o.Progress)
-		}
-		if err != nil {
+	if k == (kernel.Kernel{}) {
+		if k, err = kernel.Ensure(ctx, c, o.Progress); err != nil {
 			return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 		}
 	}
@@ -61,13 +52,13 @@ func Ensure(ctx context.Context, o Options) (Guest, error) {
 		return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 	}
 	g := Guest{Cmdline: CommandLine(), Version: k.Version}
-	if g.Kernel, err = c.link("kernel", k.Image); err != nil {
+	if g.Kernel, err = c.Link("kernel", k.Image); err != nil {
 		return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 	}
-	if g.Initrd, err = c.link("initramfs", initrd); err != nil {
+	if g.Initrd, err = c.Link("initramfs", initrd); err != nil {
 		return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 	}
-	c.sweep(initrd)
+	c.Sweep("initramfs-*", initrd)
 	return g, nil
 }
 

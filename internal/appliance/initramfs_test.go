@@ -2,68 +2,23 @@ package appliance
 
 import (
 	"bytes"
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/u-root/u-root/pkg/cpio"
+
+	"taproom/internal/appliance/kernel"
+	"taproom/internal/appliance/kernel/kerneltest"
 )
-
-// moduleFile is the smallest ELF file that has a .modinfo section.
-func moduleFile(info ...string) []byte {
-	modinfo := []byte(strings.Join(info, "\x00") + "\x00")
-	names := []byte("\x00.modinfo\x00.shstrtab\x00")
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.LittleEndian, elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_X86_64),
-		Version: 1, Shoff: 64, Ehsize: 64, Shentsize: 64, Shnum: 3, Shstrndx: 2,
-	})
-	const data = 64 + 3*64
-	_ = binary.Write(&b, binary.LittleEndian, []elf.Section64{
-		{},
-		{Name: 1, Type: uint32(elf.SHT_PROGBITS), Off: data, Size: uint64(len(modinfo))},
-		{Name: 10, Type: uint32(elf.SHT_STRTAB), Off: data + uint64(len(modinfo)), Size: uint64(len(names))},
-	})
-	b.Write(modinfo)
-	b.Write(names)
-	return b.Bytes()
-}
-
-// kernelTree is a folder of modules: virtio-rng needs virtio, which needs virtio_ring; loop_a and loop_b each other.
-func kernelTree(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range map[string][]byte{
-		"kernel/drivers/virtio/virtio.ko":      moduleFile("depends=virtio_ring", "license=GPL"),
-		"kernel/drivers/virtio/virtio_ring.ko": moduleFile("depends="),
-		"kernel/drivers/char/virtio-rng.ko":    moduleFile("alias=virtio:d00000004v*", "depends=virtio,built-in"),
-		"kernel/broken.ko":                     moduleFile("depends=absent"),
-		"kernel/loop_a.ko":                     moduleFile("depends=loop_b"),
-		"kernel/loop_b.ko":                     moduleFile("depends=loop_a"),
-		"kernel/no_module.ko":                  []byte("text"),
-		"modules.builtin":                      []byte("kernel/built-in.ko\n"),
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 func TestInitramfsHoldsTheAgentAndWhatTheModulesDependOn(t *testing.T) {
 	t.Parallel()
 	var archive, again bytes.Buffer
-	dir := kernelTree(t)
+	dir := kerneltest.Tree(t)
 	wanted := []string{"virtio_rng", "built_in", "not_in_this_kernel"}
 	for _, w := range []io.Writer{&archive, &again} {
 		if err := writeInitramfs(t.Context(), w, []byte("agent"), dir, wanted); err != nil {
@@ -112,7 +67,7 @@ func TestInitramfsHoldsTheAgentAndWhatTheModulesDependOn(t *testing.T) {
 
 func TestModulesThatCannotWorkAreErrors(t *testing.T) {
 	t.Parallel()
-	dir := kernelTree(t)
+	dir := kerneltest.Tree(t)
 	for module, want := range map[string]string{"broken": "which broken needs: module absent", "no_module": "no_module.ko"} {
 		err := writeInitramfs(t.Context(), io.Discard, nil, dir, []string{module})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -124,40 +79,17 @@ func TestModulesThatCannotWorkAreErrors(t *testing.T) {
 	}
 }
 
-func TestModulesThatNeedEachOtherDoNotHang(t *testing.T) {
-	t.Parallel()
-	tree, err := openModules(kernelTree(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules, err := tree.closure(t.Context(), []string{"loop_a"})
-	if err != nil || len(modules) != 2 {
-		t.Errorf("got %d modules, %v", len(modules), err)
-	}
-}
-
 func TestInitramfsIsNamedByWhatItIsMadeFrom(t *testing.T) {
 	t.Parallel()
-	k := Kernel{Version: "1", ModulesDir: "/m"}
+	k := kernel.Kernel{Version: "1", ModulesDir: "/m"}
 	keys := map[string]string{}
 	for name, key := range map[string]string{
 		"base": initramfsKey(k, []byte("agent"), []string{"a", "b"}), "agent": initramfsKey(k, []byte("other"), []string{"a", "b"}),
-		"list": initramfsKey(k, []byte("agent"), []string{"a"}), "kernel": initramfsKey(Kernel{Version: "2", ModulesDir: "/m"}, []byte("agent"), []string{"a", "b"}),
+		"list": initramfsKey(k, []byte("agent"), []string{"a"}), "kernel": initramfsKey(kernel.Kernel{Version: "2", ModulesDir: "/m"}, []byte("agent"), []string{"a", "b"}),
 	} {
 		if other := keys[key]; other != "" {
 			t.Errorf("%s and %s have the same key", name, other)
 		}
 		keys[key] = name
 	}
-}
-
-func FuzzModinfo(f *testing.F) {
-	f.Add([]byte("alias=a\x00depends=b,c-d\x00"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, a := range parseModinfo(b).aliases {
-			if strings.ContainsAny(a, " \n") {
-				t.Errorf("alias %q would break modules.alias", a)
-			}
-		}
-	})
 }

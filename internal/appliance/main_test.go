@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kernel"
 )
 
 // agentVersion is what the tests' agent says of itself.
@@ -48,25 +51,18 @@ func TestMain(m *testing.M) {
 }
 
 // testKernel returns the distribution's kernel out of the machine's cache, and fetches it where it is not there.
-func testKernel(t testing.TB, ctx context.Context) Kernel {
+func testKernel(t testing.TB, ctx context.Context) kernel.Kernel {
 	t.Helper()
-	dir, err := DefaultCacheDir()
+	c, err := cache.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := openCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := c.lock(ctx, func() {})
+	unlock, err := c.Lock(ctx, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	k, err := cachedKernel(dir)
-	if err != nil {
-		k, err = fetchKernel(ctx, c, func(what string) { t.Log(what) })
-	}
+	k, err := kernel.Ensure(ctx, c, func(what string) { t.Log(what) })
 	if err != nil {
 		t.Fatal(err)
 	}

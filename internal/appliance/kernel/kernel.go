@@ -1,4 +1,6 @@
-package appliance
+// Package kernel has the distribution's kernel, unpacked and not installed: the image that QEMU enters directly, and those of
+// its modules that a guest of QEMU's can need.
+package kernel
 
 import (
 	"context"
@@ -28,9 +30,9 @@ const (
 // ErrNoKernel is returned when there is no kernel in the cache and none can be fetched.
 var ErrNoKernel = errors.New("no guest kernel")
 
-// cachedKernel returns the newest kernel in the cache, or ErrNoKernel.
-func cachedKernel(cache string) (Kernel, error) {
-	dirs, err := filepath.Glob(filepath.Join(cache, kernelPrefix+"*"))
+// cached returns the newest kernel in the cache, or ErrNoKernel.
+func cached(folder string) (Kernel, error) {
+	dirs, err := filepath.Glob(filepath.Join(folder, kernelPrefix+"*"))
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -41,13 +43,13 @@ func cachedKernel(cache string) (Kernel, error) {
 		}
 	}
 	if newest == "" {
-		return Kernel{}, fmt.Errorf("look in %s: %w", cache, ErrNoKernel)
+		return Kernel{}, fmt.Errorf("look in %s: %w", folder, ErrNoKernel)
 	}
-	return openKernel(newest)
+	return open(newest)
 }
 
-// openKernel describes the kernel in a folder of the cache.
-func openKernel(dir string) (Kernel, error) {
+// open describes the kernel in a folder of the cache.
+func open(dir string) (Kernel, error) {
 	k := Kernel{
 		Image: filepath.Join(dir, bzImageName), ModulesDir: filepath.Join(dir, modulesName),
 		Version: strings.TrimPrefix(filepath.Base(dir), kernelPrefix),

@@ -1,9 +1,8 @@
-package appliance
+package kernel
 
 import (
 	"bytes"
 	"compress/gzip"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -11,42 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kernel/kerneltest"
 )
-
-// elfKernel is the smallest ELF file with a note in it.
-func elfKernel(noteName string, kind uint32) []byte {
-	var note bytes.Buffer
-	name := append([]byte(noteName), 0)
-	for _, v := range []uint32{uint32(len(name)), 4, kind} {
-		_ = binary.Write(&note, binary.LittleEndian, v)
-	}
-	for len(name)%4 != 0 {
-		name = append(name, 0)
-	}
-	note.Write(append(name, 1, 0, 0, 0))
-	const headers = 64 + 56
-	var b bytes.Buffer
-	_ = binary.Write(&b, binary.LittleEndian, elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64),
-		Version: 1, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1, Shentsize: 64,
-	})
-	_ = binary.Write(&b, binary.LittleEndian, elf.Prog64{
-		Type: uint32(elf.PT_NOTE), Off: headers, Filesz: uint64(note.Len()), Memsz: uint64(note.Len()),
-	})
-	b.Write(note.Bytes())
-	return b.Bytes()
-}
-
-// bzImage wraps a payload as the kernel's build does: behind two sectors of setup code, with its length at its end.
-func bzImage(payload []byte) []byte {
-	image := make([]byte, 3*512)
-	image[setupSectsAt] = 1
-	copy(image[bootMagicAt:], bootMagic)
-	payload = append(bytes.Clone(payload), 0, 0, 0x10, 0)
-	binary.LittleEndian.PutUint32(image[payloadOffsetAt:], 512)
-	binary.LittleEndian.PutUint32(image[payloadLengthAt:], uint32(len(payload)))
-	return append(image, append(payload, "what follows the payload"...)...)
-}
 
 func extract(t *testing.T, image []byte) ([]byte, error) {
 	t.Helper()
@@ -55,7 +22,7 @@ func extract(t *testing.T, image []byte) ([]byte, error) {
 		t.Fatal(err)
 	}
 	if err := extractVmlinux(t.Context(), from, to); err != nil {
-		if exists(to) {
+		if cache.Exists(to) {
 			t.Errorf("extraction failed with %v and left a file", err)
 		}
 		return nil, err
@@ -69,7 +36,7 @@ func extract(t *testing.T, image []byte) ([]byte, error) {
 
 func TestVmlinuxComesOutOfABzImage(t *testing.T) {
 	t.Parallel()
-	want := elfKernel("Xen", pvhNote)
+	want := kerneltest.ELF("Xen", pvhNote)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, _ = w.Write(want)
@@ -81,7 +48,7 @@ func TestVmlinuxComesOutOfABzImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, payload := range map[string][]byte{"gzip": packed.Bytes(), "xz": xzPacked} {
-		got, err := extract(t, bzImage(payload))
+		got, err := extract(t, kerneltest.BzImage(payload))
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: got %d bytes, want %d: %v", name, len(got), len(want), err)
 		}
@@ -91,9 +58,9 @@ func TestVmlinuxComesOutOfABzImage(t *testing.T) {
 func TestKernelWithoutPVHIsRecognised(t *testing.T) {
 	t.Parallel()
 	for name, kernel := range map[string][]byte{
-		"another note": elfKernel("Xen", 17), "another owner": elfKernel("GNU", pvhNote),
+		"another note": kerneltest.ELF("Xen", 17), "another owner": kerneltest.ELF("GNU", pvhNote),
 	} {
-		if _, err := extract(t, bzImage(kernel)); !errors.Is(err, errNoPVH) {
+		if _, err := extract(t, kerneltest.BzImage(kernel)); !errors.Is(err, errNoPVH) {
 			t.Errorf("%s: %v, want errNoPVH", name, err)
 		}
 	}
@@ -101,7 +68,7 @@ func TestKernelWithoutPVHIsRecognised(t *testing.T) {
 
 func TestDamagedKernelIsRefused(t *testing.T) {
 	t.Parallel()
-	good := bzImage(elfKernel("Xen", pvhNote))
+	good := kerneltest.BzImage(kerneltest.ELF("Xen", pvhNote))
 	beyond := bytes.Clone(good)
 	binary.LittleEndian.PutUint32(beyond[payloadLengthAt:], 1<<31)
 	for name, c := range map[string]struct {
@@ -111,9 +78,9 @@ func TestDamagedKernelIsRefused(t *testing.T) {
 		"empty":               {nil, "not a bzImage"},
 		"no magic":            {make([]byte, 4096), "not a bzImage"},
 		"payload beyond":      {beyond, "payload"},
-		"unknown compression": {bzImage([]byte("hello world")), "is not known"},
-		"cut xz":              {bzImage([]byte("\xfd7zXZ\x00\x00\x01")), "xz"},
-		"not ELF":             {bzImage([]byte("\x7fELF")), "no ELF"},
+		"unknown compression": {kerneltest.BzImage([]byte("hello world")), "is not known"},
+		"cut xz":              {kerneltest.BzImage([]byte("\xfd7zXZ\x00\x00\x01")), "xz"},
+		"not ELF":             {kerneltest.BzImage([]byte("\x7fELF")), "no ELF"},
 	} {
 		if _, err := extract(t, c.image); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want one with %q", name, err, c.want)
@@ -122,6 +89,6 @@ func TestDamagedKernelIsRefused(t *testing.T) {
 }
 
 func FuzzNotes(f *testing.F) {
-	f.Add(elfKernel("Xen", pvhNote)[64+56:])
+	f.Add(kerneltest.ELF("Xen", pvhNote)[64+56:])
 	f.Fuzz(func(_ *testing.T, b []byte) { hasNote(b, binary.LittleEndian, "Xen", pvhNote) })
 }

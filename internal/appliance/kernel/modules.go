@@ -1,4 +1,4 @@
-package appliance
+package kernel
 
 import (
 	"bytes"
@@ -15,42 +15,24 @@ import (
 	"taproom/internal/appliance/modalias"
 )
 
-// guestModules are the drivers for what QEMU can give to a guest, and the file systems. What is built into a kernel,
-// or what it does not have, is left out.
-func guestModules() []string {
-	return []string{
-		"virtio_pci", "virtio_mmio", "virtio_net", "virtio_blk", "virtio_scsi", "virtio_console", "virtio_rng",
-		"virtio_balloon", "virtio_input",
-		"e1000", "e1000e", "8139cp", "8139too",
-		"ahci", "ata_piix", "sd_mod", "sr_mod", "cdrom",
-		"ext4", "vfat", "isofs", "nls_cp437", "nls_ascii", "nls_utf8", "crc32c_generic", "crc32c_intel",
-		"button", "evdev", "i8042", "atkbd",
-		"pvpanic", "pvpanic_pci", "pvpanic_mmio", "i6300esb", "lpc_ich", "iTCO_wdt",
-		"tpm_crb", "tpm_tis", "virtiofs",
-		"af_packet", "ipv6",
-	}
-}
-
-// bootModules are loaded although no device asks for them.
-func bootModules() []string { return []string{"evdev"} }
-
-// module is a kernel module, from what it says of itself.
-type module struct {
-	name    string
-	file    string // as it is called in the initramfs
-	content []byte
+// Module is a kernel module, from what it says of itself.
+type Module struct {
+	Name    string
+	File    string // as it is called in the initramfs
+	Content []byte
 	depends []string // module names, or aliases where soft is said
 	aliases []string
 }
 
-// moduleTree finds modules in an unpacked kernel.
-type moduleTree struct {
+// Tree finds modules in an unpacked kernel.
+type Tree struct {
 	paths   map[string]string // by module name
 	builtin map[string]bool
 }
 
-func openModules(dir string) (*moduleTree, error) {
-	t := &moduleTree{paths: map[string]string{}, builtin: map[string]bool{}}
+// OpenModules lists the modules below a kernel's ModulesDir. "" has none.
+func OpenModules(dir string) (*Tree, error) {
+	t := &Tree{paths: map[string]string{}, builtin: map[string]bool{}}
 	if dir == "" {
 		return t, nil
 	}
@@ -73,10 +55,10 @@ func openModules(dir string) (*moduleTree, error) {
 	return t, nil
 }
 
-// closure returns the wanted modules and everything they depend on, sorted by name. A module that this kernel does not
+// Closure returns the wanted modules and everything they depend on, sorted by name. A module that this kernel does not
 // have is left out when it was asked for, and an error when another depends on it.
-func (t *moduleTree) closure(ctx context.Context, wanted []string) ([]module, error) {
-	found := map[string]module{}
+func (t *Tree) Closure(ctx context.Context, wanted []string) ([]Module, error) {
+	found := map[string]Module{}
 	var add func(name string) error
 	add = func(name string) error {
 		if _, ok := found[name]; ok || t.builtin[name] {
@@ -106,38 +88,38 @@ func (t *moduleTree) closure(ctx context.Context, wanted []string) ([]module, er
 			return nil, fmt.Errorf("collect kernel modules: %w", err)
 		}
 	}
-	list := make([]module, 0, len(found))
+	list := make([]Module, 0, len(found))
 	for _, m := range found {
 		list = append(list, m)
 	}
-	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(list, func(a, b Module) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 // readModule reads a module's file, decompressed, and its modinfo.
-func readModule(ctx context.Context, path string) (module, error) {
+func readModule(ctx context.Context, path string) (Module, error) {
 	content, err := os.ReadFile(path)
 	if err == nil && !strings.HasSuffix(path, ".ko") {
 		content, err = decompressModule(ctx, path, content)
 	}
 	if err != nil {
-		return module{}, fmt.Errorf("read kernel module: %w", err)
+		return Module{}, fmt.Errorf("read kernel module: %w", err)
 	}
 	f, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
-		return module{}, fmt.Errorf("read kernel module %s: %w", path, err)
+		return Module{}, fmt.Errorf("read kernel module %s: %w", path, err)
 	}
 	section := f.Section(".modinfo")
 	if section == nil {
-		return module{}, fmt.Errorf("read kernel module %s: it has no .modinfo", path)
+		return Module{}, fmt.Errorf("read kernel module %s: it has no .modinfo", path)
 	}
 	info, err := section.Data()
 	if err != nil {
-		return module{}, fmt.Errorf("read kernel module %s: %w", path, err)
+		return Module{}, fmt.Errorf("read kernel module %s: %w", path, err)
 	}
 	m := parseModinfo(info)
-	m.name, m.content = modalias.Name(path), content
-	m.file = m.name + ".ko"
+	m.Name, m.Content = modalias.Name(path), content
+	m.File = m.Name + ".ko"
 	return m, nil
 }
 
@@ -155,8 +137,8 @@ func decompressModule(ctx context.Context, path string, b []byte) ([]byte, error
 }
 
 // parseModinfo reads a list of NUL-ended KEY=VALUE.
-func parseModinfo(info []byte) module {
-	var m module
+func parseModinfo(info []byte) Module {
+	var m Module
 	for _, field := range bytes.Split(info, []byte{0}) {
 		key, value, _ := strings.Cut(string(field), "=")
 		switch key {
@@ -175,11 +157,11 @@ func parseModinfo(info []byte) module {
 	return m
 }
 
-// tables returns modules.dep and modules.alias for a closed set of modules. depmod would need a whole tree, and kmod.
-func tables(modules []module) (dep, alias string) {
-	byName := map[string]module{}
+// Tables returns modules.dep and modules.alias for a closed set of modules. depmod would need a whole tree, and kmod.
+func Tables(modules []Module) (dep, alias string) {
+	byName := map[string]Module{}
 	for _, m := range modules {
-		byName[m.name] = m
+		byName[m.Name] = m
 	}
 	var d, a strings.Builder
 	for _, m := range modules {
@@ -188,21 +170,21 @@ func tables(modules []module) (dep, alias string) {
 		var visit func(string)
 		visit = func(name string) {
 			dependency, ok := byName[name]
-			if !ok || slices.Contains(order, dependency.file) {
+			if !ok || slices.Contains(order, dependency.File) {
 				return
 			}
 			for _, n := range dependency.depends {
 				visit(n)
 			}
-			order = append(order, dependency.file)
+			order = append(order, dependency.File)
 		}
 		for _, name := range m.depends {
 			visit(name)
 		}
 		slices.Reverse(order)
-		fmt.Fprintf(&d, "%s\n", strings.TrimSpace(m.file+": "+strings.Join(order, " ")))
+		fmt.Fprintf(&d, "%s\n", strings.TrimSpace(m.File+": "+strings.Join(order, " ")))
 		for _, pattern := range m.aliases {
-			fmt.Fprintf(&a, "alias %s %s\n", pattern, m.name)
+			fmt.Fprintf(&a, "alias %s %s\n", pattern, m.Name)
 		}
 	}
 	return d.String(), a.String()
