@@ -20,6 +20,24 @@ type targets struct {
 	mu sync.Mutex
 	of map[spec.UUID]map[string]portforward.Guest // what the firewall has, or is about to have
 	in map[spec.UUID]map[string]portforward.Guest // what it has
+	// waiting are networks whose forwards are tried again in a while.
+	waiting map[spec.UUID]bool
+}
+
+// waits notes whether a network's forwards are tried again in a while, and reports whether that is news.
+func (t *targets) waits(id spec.UUID, so bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[id] == so {
+		return false
+	}
+	if t.waiting == nil {
+		t.waiting = map[spec.UUID]bool{}
+	}
+	if t.waiting[id] = so; !so {
+		delete(t.waiting, id)
+	}
+	return true
 }
 
 func (t *targets) known(id spec.UUID) map[string]portforward.Guest {
@@ -42,7 +60,9 @@ func (t *targets) done(id spec.UUID) {
 	if t.in == nil {
 		t.in = map[spec.UUID]map[string]portforward.Guest{}
 	}
-	t.in[id] = t.of[id]
+	if t.in[id] = t.of[id]; len(t.in[id]) == 0 {
+		delete(t.in, id)
+	}
 }
 
 // learn reports whether it is something new.
@@ -55,7 +75,9 @@ func (t *targets) learn(id spec.UUID, known map[string]portforward.Guest) bool {
 	if t.of == nil {
 		t.of = map[spec.UUID]map[string]portforward.Guest{}
 	}
-	t.of[id] = known
+	if t.of[id] = known; len(known) == 0 {
+		delete(t.of, id)
+	}
 	return true
 }
 

@@ -72,17 +72,44 @@ func (e *Engine) followAll(ctx context.Context) {
 	}
 }
 
+// followLater is for a network whose forwards could not follow: a program may have had one of its ports, which it lets go of
+// unheard. It is tried again until the forwards follow, or there is nothing to follow any more.
+func (e *Engine) followLater(n *network) {
+	if !e.targets.waits(n.uuid, true) {
+		return
+	}
+	e.work.Go(func() {
+		tryAgain(e.ctx, func(ctx context.Context) error {
+			j, err := n.slot.Begin(ctx, "forward ports of network '"+n.label+"'")
+			if err != nil { // the engine ends
+				return err
+			}
+			defer j.End()
+			if err = e.followOnce(j.Context(), n); err == nil {
+				e.targets.waits(n.uuid, false)
+			}
+			return err
+		})
+	})
+}
+
 // follows reports whether a network's forwards name guests, or did.
 func (e *Engine) follows(n *network) bool {
 	live := n.view().live
 	return len(e.targets.known(n.uuid)) > 0 || live != nil && len(portforward.Named(live)) > 0
 }
 
-// followNow is changeForwards; what goes wrong is listed as a problem of the network. The process for ports of the loopback
-// ends when no network needs it any more. The caller holds the slot.
+// followNow is changeForwards; what goes wrong is listed as a problem of the network, and tried again. The process for ports of
+// the loopback ends when no network needs it any more. The caller holds the slot.
 func (e *Engine) followNow(ctx context.Context, n *network) {
+	if err := e.followOnce(ctx, n); err != nil && ctx.Err() == nil {
+		e.followLater(n)
+	}
+}
+
+// followOnce is followNow for who tries again by himself.
+func (e *Engine) followOnce(ctx context.Context, n *network) error {
 	trouble := fmt.Sprintf(notForwarded, n.label)
-	e.troubles.solved(n.uuid, trouble)
 	var err error
 	if e.follows(n) {
 		err = e.changeForwards(ctx, n)
@@ -90,10 +117,14 @@ func (e *Engine) followNow(ctx context.Context, n *network) {
 	if err == nil && e.loopback.opened() {
 		err = e.helperIfIdle(ctx)
 	}
-	if err != nil && ctx.Err() == nil {
-		e.log.Error(trouble, "error", err)
-		e.troubles.add(n.uuid, trouble+": "+err.Error()+remedy(err))
+	if err == nil || ctx.Err() != nil {
+		e.troubles.solved(n.uuid, trouble)
+		return err
 	}
+	if e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err)) {
+		e.log.Error(trouble, "error", err)
+	}
+	return err
 }
 
 // recallForwards finds the guests again that an earlier daemon's forwards led to, so that these do not go for a moment, and

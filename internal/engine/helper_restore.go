@@ -24,7 +24,8 @@ func (e *Engine) serveAgain(ctx context.Context) {
 	e.log.Info("networks are served again", "took", time.Since(began))
 }
 
-// setAgain sets on a process what it serves of every network, by the key that it has in a state.
+// setAgain sets on a process what it serves of every network, by the key that it has in a state. What cannot be set is tried
+// again beside the caller, for as long as it talks to that process.
 func (e *Engine) setAgain(ctx context.Context, on *helperService, key func(uuid string) string, otherwise string) {
 	slots := make(chan struct{}, setsAtOnce)
 	var all sync.WaitGroup
@@ -33,12 +34,18 @@ func (e *Engine) setAgain(ctx context.Context, on *helperService, key func(uuid 
 			continue
 		}
 		all.Go(func() {
-			err := e.serveNetworkAgain(ctx, n, on, key(n.uuid.String()), slots)
 			trouble := fmt.Sprintf("network '%s' %s", n.label, otherwise)
-			e.troubles.solved(n.uuid, trouble)
-			if err != nil && ctx.Err() == nil {
-				e.log.Error(trouble, "error", err)
-				e.troubles.add(n.uuid, trouble+": "+err.Error()+remedy(err))
+			try := func(ctx context.Context) error {
+				err := e.serveNetworkAgain(ctx, n, on, key(n.uuid.String()), slots)
+				if err == nil || ctx.Err() != nil {
+					e.troubles.solved(n.uuid, trouble)
+				} else if e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err)) {
+					e.log.Error(trouble, "error", err)
+				}
+				return err
+			}
+			if try(ctx) != nil && ctx.Err() == nil {
+				on.beside.Go(func() { tryAgain(ctx, try) })
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -145,4 +146,35 @@ func TestGuestsDoNotFillTheListOfProblems(t *testing.T) {
 	if d := cmp.Diff(maxTroubles-1, len(l.all())); d != "" {
 		t.Error(d)
 	}
+}
+
+// What cannot be served again is a problem, and is tried again until it is served or nobody wants it any more.
+func TestWhatCannotBeServedAgainIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	e, n, _ := withNetwork(t)
+	j, err := n.slot.Begin(t.Context(), "change it") // which goes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &helperService{}
+		asked, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e.setAgain(asked, s, func(uuid string) string { return uuid }, "is not served")
+		s.beside.Wait() // whoever closes it ends that
+		if got := e.troubles.all(); got != nil {
+			t.Errorf("of a helper that was closed there is %q", got)
+		}
+		j.End()
+		e.setAgain(t.Context(), s, func(uuid string) string { return uuid }, "is not served") // since it has no UUID
+		if got := strings.Join(e.troubles.all(), ""); !strings.HasPrefix(got, "network 'lab' is not served: ") {
+			t.Errorf("problems are %q", got)
+		}
+		<-time.After(10 * againWithin) // of the test's own clock
+		n.update(func(v *netView) { v.live = nil })
+		s.beside.Wait()
+		if got := e.troubles.all(); len(got) > 0 {
+			t.Errorf("problems are %q", got)
+		}
+	})
 }

@@ -44,6 +44,21 @@ func (t *troubles) solved(id spec.UUID, begin string) {
 	t.of[id] = slices.DeleteFunc(slices.Clone(t.of[id]), func(s string) bool { return strings.HasPrefix(s, begin) })
 }
 
+// instead puts one in the place of those that begin with a text, and reports whether it is new and there was room for it.
+func (t *troubles) instead(id spec.UUID, begin, what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if slices.Contains(t.of[id], what) {
+		return false
+	}
+	t.of[id] = slices.DeleteFunc(slices.Clone(t.of[id]), func(s string) bool { return strings.HasPrefix(s, begin) })
+	if len(t.of[id]) >= maxTroubles {
+		return false
+	}
+	t.of[id] = append(t.of[id], what)
+	return true
+}
+
 func (t *troubles) forget(id spec.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

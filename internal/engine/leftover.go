@@ -47,16 +47,29 @@ func (e *Engine) clearAway(ctx context.Context, d *domain, rec record) error {
 	what := fmt.Sprintf("domain '%s' ended and left something behind: %v; it is tried again", d.label, err)
 	e.problem.add(e.log, what)
 	e.work.Go(func() {
-		for pause := againAfter; e.clearAgain(e.ctx, l) != nil; pause = min(2*pause, againWithin) {
-			select {
-			case <-time.After(pause):
-			case <-e.ctx.Done():
-				return // the next daemon finds the record
+		tryAgain(e.ctx, func(ctx context.Context) error { // when the engine ends the next daemon finds the record
+			err := e.clearAgain(ctx, l)
+			if err == nil {
+				e.problem.solved(what)
 			}
-		}
-		e.problem.solved(what)
+			return err
+		})
 	})
 	return fmt.Errorf("%w; it is tried again", err)
+}
+
+// tryAgain tries something until it succeeds or ctx is done, after a while and then after longer ones.
+func tryAgain(ctx context.Context, try func(context.Context) error) {
+	for pause := againAfter; ; pause = min(2*pause, againWithin) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		if try(ctx) == nil {
+			return
+		}
+	}
 }
 
 // has reports whether something is left of a guest.

@@ -211,9 +211,13 @@ func (e *Engine) UndefineNetwork(ctx context.Context, uuid spec.UUID) error {
 	return nil
 }
 
-// forgetNetwork lets go of a network that is neither defined nor active: its name, its bridge's and its leases.
+// forgetNetwork lets go of a network that is neither defined nor active: its name, its bridge's, its leases, and what was known
+// of its subnets and guests.
 func (e *Engine) forgetNetwork(ctx context.Context, n *network) {
 	e.networks.remove(n)
+	e.subnets.forget(n)
+	e.targets.learn(n.uuid, nil)
+	e.targets.done(n.uuid)
 	e.bridges.Release(n.view().ref.Bridge)
 	if err := e.helper.forget(ctx, n.uuid); err != nil {
 		e.log.Warn("remove the leases of a network that is gone", "network", n.label, "error", err)

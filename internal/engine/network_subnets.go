@@ -67,6 +67,13 @@ func (e *Engine) claimBefore(n *network, mine subnetsOf) (release func(), err er
 	}, nil
 }
 
+// forget is for a network that has gone.
+func (s *subnets) forget(n *network) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, n)
+}
+
 // have are the subnets that a network has, or will have. The caller holds the lock.
 func (s *subnets) have(n *network) []netip.Prefix {
 	asked := s.asked[n].of

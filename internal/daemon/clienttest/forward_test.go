@@ -250,16 +250,11 @@ func TestAForwardThatCouldNotFollowItsGuestIsTriedAgain(t *testing.T) {
 		return strings.Contains(c.problems(), "tcp 127.0.0.1:8080 cannot lead to a guest: it is in use by ")
 	}
 	c.comes("taproom tells of it", problem)
-	event := func(name string) { // after which it looks again
-		t.Helper()
-		c.do("define", c.write(name+".xml", `<domain type='qemu'><name>`+name+`</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os></domain>`))
+	if said := c.problems(); strings.Contains(said, "{") {
+		t.Errorf("in words of programs: %s", said)
 	}
-	event("one")
-	_ = theirs.Close()
-	event("two")
+	_ = theirs.Close() // of which nobody tells
 	c.comes("it leads there", func() bool { return strings.Contains(c.forwarded(), "192.168.77.20") && !problem() })
-	c.do("undefine", "one")
-	c.do("undefine", "two")
 	c.do("net-destroy", "lab")
 	c.do("net-undefine", "lab")
 }

@@ -47,8 +47,13 @@ type StepError struct {
 	Err  error
 }
 
-// Error implements error.
-func (e *StepError) Error() string { return fmt.Sprintf("%s: %v", e.Step, e.Err) }
+// Error implements error. Of a step that says all of what is to be served it names whom.
+func (e *StepError) Error() string {
+	if b, ok := e.Step.(interface{ brief() string }); ok {
+		return fmt.Sprintf("%s: %v", b.brief(), e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.Step, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *StepError) Unwrap() error { return e.Err }

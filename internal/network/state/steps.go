@@ -140,7 +140,11 @@ type SetService struct {
 
 // String implements Step.
 func (s SetService) String() string {
-	return "# no command: serve network " + s.Network + " on " + s.Link.Name + ": " + s.Service.Config
+	return s.brief() + ": " + s.Service.Config
+}
+
+func (s SetService) brief() string {
+	return "# no command: serve network " + s.Network + " on " + s.Link.Name
 }
 
 // Apply implements Step.
