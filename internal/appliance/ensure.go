@@ -47,7 +47,11 @@ func Ensure(ctx context.Context, o Options) (Guest, error) {
 			return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 		}
 	}
-	initrd, err := buildInitramfs(ctx, c, k, o.AgentPath, o.Progress)
+	l, err := layout(k, o.AgentPath)
+	if err != nil {
+		return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
+	}
+	initrd, err := l.Ensure(ctx, c, "initramfs-", o.Progress)
 	if err != nil {
 		return Guest{}, fmt.Errorf("prepare the built-in guest: %w", err)
 	}

@@ -189,3 +189,26 @@ func Tables(modules []Module) (dep, alias string) {
 	}
 	return d.String(), a.String()
 }
+
+// Nodes returns modules.devname for a closed set of modules: the device files that are there before their drivers, which the
+// kernel asks for when one is opened. A line is a module, a path below /dev, and the file's kind and number: "c10:236".
+func Nodes(modules []Module) string {
+	var b strings.Builder
+	for _, m := range modules {
+		var path, number string
+		for _, alias := range m.aliases {
+			var major, minor int
+			if name, ok := strings.CutPrefix(alias, "devname:"); ok {
+				path = name
+			} else if n, _ := fmt.Sscanf(alias, "char-major-%d-%d", &major, &minor); n == 2 {
+				number = fmt.Sprintf("c%d:%d", major, minor)
+			} else if n, _ := fmt.Sscanf(alias, "block-major-%d-%d", &major, &minor); n == 2 {
+				number = fmt.Sprintf("b%d:%d", major, minor)
+			}
+		}
+		if path != "" && number != "" {
+			fmt.Fprintf(&b, "%s %s %s\n", m.Name, path, number)
+		}
+	}
+	return b.String()
+}

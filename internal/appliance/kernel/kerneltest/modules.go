@@ -37,7 +37,7 @@ func Tree(t *testing.T) string {
 	for name, content := range map[string][]byte{
 		"kernel/drivers/virtio/virtio.ko":      ModuleFile("depends=virtio_ring", "license=GPL"),
 		"kernel/drivers/virtio/virtio_ring.ko": ModuleFile("depends="),
-		"kernel/drivers/char/virtio-rng.ko":    ModuleFile("alias=virtio:d00000004v*", "depends=virtio,built-in"),
+		"kernel/drivers/char/virtio-rng.ko":    ModuleFile("alias=virtio:d00000004v*", "alias=devname:hwrng", "alias=char-major-10-183", "depends=virtio,built-in"),
 		"kernel/broken.ko":                     ModuleFile("depends=absent"),
 		"kernel/loop_a.ko":                     ModuleFile("depends=loop_b"),
 		"kernel/loop_b.ko":                     ModuleFile("depends=loop_a"),

@@ -1,0 +1,179 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/initramfs"
+	"taproom/internal/appliance/kernel"
+)
+
+// Which says where an appliance's kernel comes from.
+type Which int
+
+const (
+	// Auto takes what is there.
+	Auto Which = iota
+	// Distribution fetches the distribution's kernel where it is not there.
+	Distribution
+)
+
+// Options say what Ensure makes appliances from.
+type Options struct {
+	CacheDir  string // "": cache.DefaultDir
+	AgentPath string // the taproom-init binary, static; "": the one beside this program
+	Which     Which
+	// Progress is told what takes long, in a few words; nil tells nobody.
+	Progress func(string)
+}
+
+// Files are what an appliance boots from. They are never written again: what is made from other inputs has other names.
+type Files struct {
+	Kernel string
+	Initrd string
+	Tools  string // a read-only squashfs with the distribution's tools; "" where it was not made
+	// Cmdline is for an appliance that is booted, TemplateCmdline for one that is frozen and whose clones are to be idle cheaply.
+	Cmdline, TemplateCmdline []string
+	Key                      string // differs where any of the inputs does
+	Memory                   int    // MiB that are enough to mount any one file system
+	Own                      bool   // the kernel is of our own configuration
+}
+
+// Ensure finds what appliances boot from, and makes what is missing: the initramfs, and as o.Which says the kernel.
+// Several processes may do so at once.
+func Ensure(ctx context.Context, o Options) (Files, error) {
+	f, err := ensure(ctx, o)
+	if err != nil {
+		return Files{}, fmt.Errorf("prepare what appliances boot from: %w", err)
+	}
+	return f, nil
+}
+
+func ensure(ctx context.Context, o Options) (Files, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.AgentPath == "" {
+		path, err := agentBeside()
+		if err != nil {
+			return Files{}, err
+		}
+		o.AgentPath = path
+	}
+	agent, err := initramfs.ReadAgent(o.AgentPath)
+	if err != nil {
+		return Files{}, err
+	}
+	c, err := cache.Open(o.CacheDir)
+	if err != nil {
+		return Files{}, err
+	}
+	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that prepares the same") })
+	if err != nil {
+		return Files{}, err
+	}
+	defer unlock()
+	k, own, err := chooseKernel(ctx, c, o)
+	if err != nil {
+		return Files{}, err
+	}
+	l := layout(k, agent)
+	initrd, err := l.Ensure(ctx, c, initrdPrefix, o.Progress)
+	if err != nil {
+		return Files{}, err
+	}
+	used(initrd)
+	sweep(c, initrdPrefix+"*", initrd)
+	f := Files{
+		Kernel: k.Image, Initrd: initrd, Cmdline: coldCommandLine(own), TemplateCmdline: commandLine(own), Own: own,
+		Memory: ownMemory,
+	}
+	if !own {
+		f.Memory = distributionMemory
+	}
+	f.Key = key(k.Image, l.Key(), f.Cmdline, f.TemplateCmdline)
+	return f, nil
+}
+
+// agentBeside is the agent that was installed with this program.
+func agentBeside() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the appliance's agent: %w", err)
+	}
+	return filepath.Join(filepath.Dir(self), "taproom-init"), nil
+}
+
+// key is a short hash of what an appliance boots from. A kernel's path names its version or its inputs.
+func key(kernel, initrd string, lines ...[]string) string {
+	h := sha256.New()
+	for _, part := range slices.Concat([]string{kernel, initrd}, slices.Concat(lines...)) {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+const (
+	initrdPrefix = "appliance-"
+	// unusedFor is how long what was made for another version of taproom is kept: long enough for programs of two versions
+	// that take turns, and for one that has looked a file up and not opened it yet.
+	unusedFor = 24 * time.Hour
+)
+
+const (
+	// The modules and tables of the distribution's kernel fill 128 MiB when all of them are loaded.
+	ownMemory, distributionMemory = 128, 256
+)
+
+// used notes that a file is in use. Where that is not allowed, whoever may will make it again one day.
+func used(path string) { _ = os.Chtimes(path, time.Time{}, time.Now()) }
+
+// sweep removes what matches a pattern and has not been used for a day, and what processes left that were killed.
+func sweep(c cache.Folder, pattern string, keep ...string) {
+	list, _ := filepath.Glob(c.Path(pattern))
+	for _, path := range list {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < unusedFor {
+			keep = append(keep, path)
+		}
+	}
+	c.Sweep(pattern, keep...)
+}
+
+// chooseKernel returns the kernel that was asked for, and whether it is our own.
+func chooseKernel(ctx context.Context, c cache.Folder, o Options) (kernel.Kernel, bool, error) {
+	k, err := kernel.Ensure(ctx, c, o.Progress)
+	return k, false, err
+}
+
+// layout is an appliance's initramfs.
+func layout(k kernel.Kernel, agent []byte) initramfs.Layout {
+	return initramfs.Layout{
+		Agent: agent, Kernel: k, Wanted: slices.Concat(bootModules(), askedModules()), Boot: bootModules(),
+		Folders: []string{"run", "sysroot", "tools"},
+	}
+}
+
+// commandLine is what a kernel is started with that is to be frozen, in words.
+func commandLine(own bool) []string {
+	words := []string{
+		"quiet", "console=ttyS0",
+		"panic=-1", "reboot=t", // QEMU is told that a reset is the end
+		"tsc=reliable", "no_timer_check", "lpj=5000000", // QEMU's clocks need no calibration
+		"random.trust_cpu=on", // no wait for entropy
+	}
+	if !own { // ours has neither
+		words = append(words, "cryptomgr.notests", "mitigations=off")
+	}
+	return words
+}
+
+// coldCommandLine is what a kernel is started with that lives shortly. Without the timer of its interrupt controller, whose
+// calibration takes a quarter of a second in emulation, it cannot stop its tick when it is idle.
+func coldCommandLine(own bool) []string { return append(commandLine(own), "nolapic_timer") }
