@@ -18,7 +18,7 @@ type meanwhile struct {
 	asked   []state.Element
 }
 
-func (f *meanwhile) Observe(context.Context) ([]state.Element, error) {
+func (f *meanwhile) Observe(context.Context, ...state.Element) ([]state.Element, error) {
 	seen := slices.Clone(f.there)
 	if f.happens != nil {
 		f.happens()

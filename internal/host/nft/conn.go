@@ -27,8 +27,10 @@ type Backend interface {
 	Layout(ctx context.Context, f Family, table string) (*Listing, error)
 	// Counts reads the counters of a Dynamic set by its members. ErrNoTable: the set or its table does not exist.
 	Counts(ctx context.Context, s Set) (map[string]Counter, error)
-	// Elements reads the sorted members of one set. ErrNoTable: the set or its table does not exist.
-	Elements(ctx context.Context, s Set) ([]string, error)
+	// Generation reads the number that counts the changes of nf_tables in this network namespace, whoever makes them: each
+	// transaction that changes anything is one, and what packets put into sets is none. Whether a transaction counts that
+	// changes nothing is the kernel's secret.
+	Generation(ctx context.Context) (uint32, error)
 }
 
 // Conn is a connection to the nf_tables of one network namespace, the one that was current in its Kernel when it was

@@ -24,28 +24,6 @@ func (c *Conn) Layout(ctx context.Context, f Family, table string) (*Listing, er
 	return c.list(ctx, f, table, false)
 }
 
-// Elements reads the members of one set.
-func (c *Conn) Elements(ctx context.Context, s Set) ([]string, error) {
-	t, err := s.elementType()
-	if err != nil {
-		return nil, fmt.Errorf("nft list %s: %w", s.words(), err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var out []string
-	_, err = c.stable(ctx, func() error {
-		out, err = c.elements(s, t)
-		return err
-	})
-	if errors.Is(err, unix.ENOENT) {
-		err = fmt.Errorf("%w: %w", ErrNoTable, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("nft list %s: %w", s.words(), err)
-	}
-	return out, nil
-}
-
 func (c *Conn) list(ctx context.Context, f Family, table string, elements bool) (*Listing, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,8 +200,7 @@ func (c *Conn) BaseChains(ctx context.Context) ([]Chain, error) {
 	return out, nil
 }
 
-// Generation reads the number that counts the changes of nf_tables in this network namespace. It is the cheapest
-// question whether nf_tables works at all.
+// Generation implements Backend. It is the cheapest question whether nf_tables works at all.
 func (c *Conn) Generation(ctx context.Context) (uint32, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -134,14 +134,9 @@ func (f *Fake) Layout(ctx context.Context, family Family, table string) (*Listin
 	return l, nil
 }
 
-// Elements reads one set.
-func (f *Fake) Elements(ctx context.Context, s Set) ([]string, error) {
-	l, err := f.Dump(ctx, s.Family, s.Table)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := l.Set(s.Name); !ok {
-		return nil, fmt.Errorf("nft list %s: %w", s.words(), ErrNoTable)
-	}
-	return l.Elements[s.Name], nil
+// Generation counts the transactions that changed anything.
+func (f *Fake) Generation(ctx context.Context) (uint32, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gen, ctx.Err()
 }

@@ -29,6 +29,9 @@
 //
 // Two sets more are filled by packets and are no elements: sent and received count, by bridge, what is let through; see Traffic.
 //
+// What the tables hold is read once, and again when nf_tables is in another state than we left it in: the kernel numbers its
+// states. So a request costs what it touches, and one question.
+//
 // What is guaranteed: an Apply is one transaction, also across both tables, applied as a whole or not at all. Rules that
 // somebody removed or changed are noticed by Observe, which then reports no elements of that table, so that the next plan
 // adds them all and Apply rebuilds the table around the elements that are there. What is not: an accept here does not

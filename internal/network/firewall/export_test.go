@@ -14,3 +14,10 @@ func (g *Group) AwaitWaiting(n int) {
 		runtime.Gosched()
 	}
 }
+
+// Forget drops what is known of the tables.
+func (f *Firewall) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = nil
+}

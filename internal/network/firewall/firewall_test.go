@@ -82,19 +82,24 @@ func apply(t testing.TB, f firewall.Backend, add, del []element) {
 	}
 }
 
+// observed compares what is observed; what is remembered must be what somebody else reads.
 func observed(t testing.TB, f firewall.Backend, want ...[]element) {
 	t.Helper()
-	got, err := f.Observe(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []element
-	for _, w := range want {
-		all = append(all, w...)
-	}
+	all := slices.Concat(want...)
 	slices.SortFunc(all, func(a, b element) int { return strings.Compare(a.Set+" "+a.Key, b.Set+" "+b.Key) })
-	if d := cmp.Diff(all, got); d != "" {
-		t.Errorf("elements (-want +got):\n%s", d)
+	look := func(what string) {
+		got, err := f.Observe(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(all, got); d != "" {
+			t.Errorf("elements%s (-want +got):\n%s", what, d)
+		}
+	}
+	look("")
+	if remembers, ok := f.(*firewall.Firewall); ok {
+		remembers.Forget()
+		look(" read anew")
 	}
 }
 
@@ -305,20 +310,19 @@ func TestElementsThatCouldNeverMatchAreRefused(t *testing.T) {
 	}
 }
 
-// meddler changes nf_tables after every look, a number of times.
+// meddler changes nf_tables before a transaction, a number of times.
 type meddler struct {
 	nft.Backend
 	times int
 	with  func()
 }
 
-func (m *meddler) Layout(ctx context.Context, f nft.Family, table string) (*nft.Listing, error) {
-	l, err := m.Backend.Layout(ctx, f, table)
+func (m *meddler) Commit(ctx context.Context, t *nft.Transaction) error {
 	if m.times > 0 {
 		m.times--
 		m.with()
 	}
-	return l, err
+	return m.Backend.Commit(ctx, t)
 }
 
 func TestAChangeBySomebodyElseInBetweenMeansLookAgain(t *testing.T) {

@@ -37,7 +37,9 @@ func NewGroup(below Backend) *Group {
 }
 
 // Observe asks the Backend below.
-func (g *Group) Observe(ctx context.Context) ([]Element, error) { return g.below.Observe(ctx) }
+func (g *Group) Observe(ctx context.Context, only ...Element) ([]Element, error) {
+	return g.below.Observe(ctx, only...)
+}
 
 // Render asks the Backend below.
 func (g *Group) Render(add, del []Element) []string { return g.below.Render(add, del) }

@@ -1,11 +1,7 @@
 package firewall
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"taproom/internal/host/nft"
@@ -20,30 +16,7 @@ func leadElsewhere(a, b Element) bool {
 	return mapped && a != b && a.Set == b.Set && strings.HasPrefix(b.Key, key+" : ")
 }
 
-// deleteMapped appends the deletion of the elements of maps that are there.
-func (f *Firewall) deleteMapped(ctx context.Context, x *nft.Transaction, t table, l *nft.Listing, del []Element) error {
-	groups := bySet(del)
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		set, ok := l.Set(name)
-		if !ok || set.Data == "" {
-			continue
-		}
-		have, err := f.nft.Elements(ctx, set)
-		if errors.Is(err, nft.ErrNoTable) {
-			return nft.ErrChanged
-		}
-		if err != nil {
-			return fmt.Errorf("look at the firewall: %w", err)
-		}
-		keys := slices.DeleteFunc(groups[name], func(k string) bool { return !slices.Contains(have, k) })
-		if len(keys) > 0 {
-			x.Delete(nft.Elements{Set: t.set(name), Keys: keys})
-		}
-	}
-	return nil
-}
-
-// renderMapped is deleteMapped as shell commands, one for each element.
+// renderMapped deletes the elements of maps that are there, in shell commands: one for each element.
 func (t table) renderMapped(del []Element) []string {
 	var out []string
 	for _, e := range del {

@@ -122,3 +122,15 @@ func (m Member) Element() Element {
 
 // Sort orders elements as Observe does.
 func Sort(elements []Element) { slices.SortFunc(elements, compare) }
+
+// Of returns those of the elements that are named, or all where none is.
+func Of(elements, only []Element) []Element {
+	if len(only) == 0 {
+		return elements
+	}
+	named := make(map[Element]bool, len(only))
+	for _, e := range only {
+		named[e] = true
+	}
+	return slices.DeleteFunc(slices.Clone(elements), func(e Element) bool { return !named[e] })
+}

@@ -53,7 +53,7 @@ func (f *Firewall) takeOver(ctx context.Context) error {
 }
 
 func (f *Firewall) tryTakeOver(ctx context.Context) error {
-	x, s := &nft.Transaction{}, &sight{}
+	x, state := &nft.Transaction{}, uint32(0)
 	for _, t := range f.tables() {
 		l, err := f.nft.Layout(ctx, t.family, t.name)
 		if errors.Is(err, nft.ErrNoTable) {
@@ -65,10 +65,12 @@ func (f *Firewall) tryTakeOver(ctx context.Context) error {
 		if !t.ownerless(l) {
 			continue
 		}
-		x.Add(t.object())
-		if err := s.at(x, l); err != nil {
-			return err
+		if x.Len() > 0 && l.Generation != state {
+			return nft.ErrChanged
 		}
+		state = l.Generation
+		x.Add(t.object())
+		x.IfGeneration(state)
 	}
 	if err := f.nft.Commit(ctx, x); err != nil {
 		return fmt.Errorf("take the firewall over: %w", err)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,10 +144,12 @@ var _ FirewallBackend = (*fakeFirewall)(nil)
 
 var errFake = errors.New("fake failure")
 
-func (f *fakeFirewall) Observe(context.Context) ([]Element, error) {
+func (f *fakeFirewall) Observe(_ context.Context, only ...Element) ([]Element, error) {
 	var out []Element
 	for e := range f.members {
-		out = append(out, e)
+		if len(only) == 0 || slices.Contains(only, e) {
+			out = append(out, e)
+		}
 	}
 	return out, nil
 }

@@ -50,9 +50,9 @@ func (e *Env) dropTaps(names ...string) error {
 
 // FirewallBackend is the firewall: constant rules, and sets whose members say what they apply to.
 type FirewallBackend interface {
-	// Observe lists the members of all our sets, in any order. When the rules or sets are not there as they should be
-	// it lists none, and Apply puts them there.
-	Observe(ctx context.Context) ([]Element, error)
+	// Observe lists the members of our sets, in any order: of the ones that are named those that are there, or all. When the
+	// rules or sets are not there as they should be it lists none, and Apply puts them there.
+	Observe(ctx context.Context, only ...Element) ([]Element, error)
 	// Apply adds and removes members in one transaction: all or nothing. Adding what is there and removing what is not
 	// there are no errors. After an error it is not known what happened: observe again.
 	Apply(ctx context.Context, add, del []Element) error

@@ -286,18 +286,16 @@ func (o *Observed) firewall(ctx context.Context, e *Env, s Scope) error {
 	if e.Firewall == nil || !every && len(s.Elements) == 0 {
 		return nil
 	}
-	all, err := e.Firewall.Observe(ctx)
+	only := s.Elements
+	if every {
+		only = nil
+	}
+	there, err := e.Firewall.Observe(ctx, only...)
 	if err != nil {
 		return err
 	}
-	wanted := make(map[Element]bool, len(s.Elements))
-	for _, el := range s.Elements {
-		wanted[el] = true
-	}
-	for _, el := range all {
-		if every || wanted[el] {
-			o.Elements[el] = true
-		}
+	for _, el := range there {
+		o.Elements[el] = true
 	}
 	return nil
 }

@@ -108,16 +108,22 @@ func (b *Backend) Trouble() error {
 }
 
 // Observe returns what is in force below, without the bridges that are not in their zone; and the zones beside Zone that
-// bridges of ours are in.
-func (b *Backend) Observe(ctx context.Context) ([]firewall.Element, error) {
+// bridges of ours are in. Which bridges there are beside those that are named matters only while there are zones.
+func (b *Backend) Observe(ctx context.Context, only ...firewall.Element) ([]firewall.Element, error) {
 	b.mu.Lock()
-	began := b.changes
+	began, some := b.changes, only
+	if b.running {
+		some = nil
+	}
 	b.mu.Unlock()
-	below, err := b.below.Observe(ctx)
+	below, err := b.below.Observe(ctx, some...)
 	if err != nil {
 		return nil, err
 	}
 	bound, err := b.look(ctx)
+	if err == nil && bound != nil && len(some) > 0 { // firewalld has just come
+		below, err = b.below.Observe(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +156,7 @@ func (b *Backend) Observe(ctx context.Context) ([]firewall.Element, error) {
 	for _, link := range stale {
 		out = append(out, Asked(link, Zone))
 	}
+	out = firewall.Of(out, only)
 	slices.SortFunc(out, compare)
 	return out, nil
 }

@@ -118,6 +118,8 @@ func TestAFirewalldThatRefuses(t *testing.T) {
 // nothing is a firewall that has no rules.
 type nothing struct{}
 
-func (nothing) Observe(context.Context) ([]firewall.Element, error)                 { return nil, nil }
+func (nothing) Observe(context.Context, ...firewall.Element) ([]firewall.Element, error) {
+	return nil, nil
+}
 func (nothing) Apply(context.Context, []firewall.Element, []firewall.Element) error { return nil }
 func (nothing) Render([]firewall.Element, []firewall.Element) []string              { return nil }

@@ -57,8 +57,9 @@ func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
 	return sight{layout{f.table, v6}, l}, nil
 }
 
-// Observe returns the elements that are in force, ordered; none of a family whose chains are not as they should be.
-func (f *Firewall) Observe(ctx context.Context) ([]firewall.Element, error) {
+// Observe returns the elements that are in force, ordered: those of the ones named, or all; none of a family whose chains are
+// not as they should be.
+func (f *Firewall) Observe(ctx context.Context, only ...firewall.Element) ([]firewall.Element, error) {
 	f.busy.Lock()
 	defer f.busy.Unlock()
 	var all []firewall.Element
@@ -74,6 +75,7 @@ func (f *Firewall) Observe(ctx context.Context) ([]firewall.Element, error) {
 			all = append(all, es...)
 		}
 	}
+	all = firewall.Of(all, only)
 	firewall.Sort(all)
 	return all, nil
 }
