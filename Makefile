@@ -21,7 +21,7 @@ test: setup-test build ## install what the tests need, run all of them
 build: setup-build ## put the programs in bin/
 	mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(HOST_CMDS:%=./cmd/%)
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent ./cmd/taproom-init
 
 check: lint ## what the repo promises of itself: layers, sizes, documentation, promises
 	go test -C tools ./...

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,3 +55,6 @@ func parseUevent(b []byte) Uevent {
 
 // Close ends the listening.
 func (u *Uevents) Close() error { return u.file.Close() }
+
+// SetReadDeadline makes Next fail at a time, also one that waits.
+func (u *Uevents) SetReadDeadline(t time.Time) error { return u.file.SetReadDeadline(t) }

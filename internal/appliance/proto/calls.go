@@ -1,0 +1,145 @@
+package proto
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Ping returns when the appliance answers. It makes nothing of the appliance's own: a template may be frozen after it.
+func (c *Client) Ping(ctx context.Context) error { return c.do(ctx, request{op: OpPing}) }
+
+// Hello makes the appliance one of its own kind, and returns what it says of itself.
+func (c *Client) Hello(ctx context.Context, g Greeting) (Info, error) {
+	var i Info
+	err := c.do(ctx, request{op: OpHello, args: &g, result: &i})
+	return i, err
+}
+
+// Shutdown unmounts everything and has the machine reset. When it returns without an error, all that was written is on the
+// disks, and QEMU may be ended at once.
+func (c *Client) Shutdown(ctx context.Context) error { return c.do(ctx, request{op: OpShutdown}) }
+
+// Mount mounts a file system in the appliance's tree.
+func (c *Client) Mount(ctx context.Context, m Mount) (Mounted, error) {
+	var r Mounted
+	err := c.do(ctx, request{op: OpMount, what: m.Device + " at " + m.At, args: &m, result: &r})
+	return r, err
+}
+
+// Unmount unmounts what is mounted at a path, and returns when all of it is on the disk.
+func (c *Client) Unmount(ctx context.Context, at string) error {
+	return c.do(ctx, request{op: OpUnmount, what: at, args: &Path{Path: at}})
+}
+
+// Mounts lists what is mounted in the appliance's tree.
+func (c *Client) Mounts(ctx context.Context) ([]Mounted, error) {
+	var m Mounts
+	err := c.do(ctx, request{op: OpMounts, result: &m})
+	return m.List, err
+}
+
+// Stat describes a file.
+func (c *Client) Stat(ctx context.Context, p Path) (Stat, error) {
+	var s Stat
+	err := c.do(ctx, request{op: OpStat, what: p.Path, args: &p, result: &s})
+	return s, err
+}
+
+// Statfs tells how full the file system is that a path lies on.
+func (c *Client) Statfs(ctx context.Context, path string) (Statfs, error) {
+	var s Statfs
+	err := c.do(ctx, request{op: OpStatfs, what: path, args: &Path{Path: path, Follow: true}, result: &s})
+	return s, err
+}
+
+// maxEntries bounds what List keeps in memory.
+const maxEntries = 1 << 20
+
+// List returns what is in a folder, in no order.
+func (c *Client) List(ctx context.Context, path string) ([]Entry, error) {
+	var all []Entry
+	err := c.EachEntry(ctx, path, func(e Entry) error {
+		if len(all) == maxEntries {
+			return fmt.Errorf("%s has more than %d entries; go through them one by one", path, maxEntries)
+		}
+		all = append(all, e)
+		return nil
+	})
+	return all, err
+}
+
+// EachEntry calls each for everything in a folder, in no order, as it comes. Names are names: none is empty, has a slash, or
+// is "." or "..".
+func (c *Client) EachEntry(ctx context.Context, path string, each func(Entry) error) error {
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := readEntries(r, each)
+		_ = r.CloseWithError(err)
+		done <- err
+	}()
+	err := c.do(ctx, request{op: OpList, what: path, args: &Path{Path: path, Follow: true}, out: w})
+	_ = w.CloseWithError(err) // nil: the end
+	if readErr := <-done; err == nil {
+		err = readErr
+	}
+	var lie *lieError
+	if errors.As(err, &lie) {
+		c.fail(lie)
+	}
+	return err
+}
+
+// lieError says that the guest sent what it never should.
+type lieError struct{ err error }
+
+func (e *lieError) Error() string {
+	return "the appliance does not keep to the protocol: " + e.err.Error()
+}
+func (e *lieError) Unwrap() error { return e.err }
+
+// readEntries reads a list of entries: the length of each and its message.
+func readEntries(r io.Reader, each func(Entry) error) error {
+	b := bufio.NewReader(r)
+	for {
+		var size [4]byte
+		if _, err := io.ReadFull(b, size[:]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return &lieError{err}
+		}
+		n := binary.LittleEndian.Uint32(size[:])
+		if n > MaxPayload {
+			return &lieError{fmt.Errorf("entry of %d bytes: %w", n, ErrMessage)}
+		}
+		payload := make([]byte, n)
+		if _, err := io.ReadFull(b, payload); err != nil {
+			return &lieError{err}
+		}
+		var e Entry
+		if err := Decode(payload, &e); err != nil {
+			return &lieError{err}
+		}
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
+			return &lieError{fmt.Errorf("%q is no name of a file: %w", e.Name, ErrMessage)}
+		}
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+}
+
+// AppendEntry appends e as List sends it.
+func AppendEntry(b []byte, e *Entry) ([]byte, error) {
+	m, err := Encode(e)
+	if err != nil {
+		return b, err
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m)))
+	return append(b, m...), nil
+}

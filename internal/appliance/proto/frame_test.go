@@ -1,0 +1,192 @@
+package proto
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// messages are one of each, with something in every field.
+func messages() []Message {
+	s := Stat{1, 2, 3, 4, -5, 6, 7, 8, 9, 10, -11, 12, 13}
+	return []Message{
+		&Nothing{}, &Failure{5, "text"}, &Progress{1, 2}, &Credit{3},
+		&Greeting{1, []byte("seed"), "host", "boot", "machine"},
+		&Info{"agent", "kernel", "host", "boot", []byte("nonce"), 1, 2, 3, 4, 5},
+		&Mount{"sda1", "/", "ext4", "ro", true}, &Mounted{"sda1", "/", "ext4", "ro"},
+		&Mounts{[]Mounted{{"sda1", "/", "ext4", "ro"}, {"sdb", "/boot", "", ""}}},
+		&Path{"/etc", true}, &s, &Entry{"name", "target", s}, &Statfs{1, 2, 3, 4, 5, 6, 7, 8},
+	}
+}
+
+// blank returns a message like m with nothing in it.
+func blank(m Message) Message {
+	switch m.(type) {
+	case *Nothing:
+		return &Nothing{}
+	case *Failure:
+		return &Failure{}
+	case *Progress:
+		return &Progress{}
+	case *Credit:
+		return &Credit{}
+	case *Greeting:
+		return &Greeting{}
+	case *Info:
+		return &Info{}
+	case *Mount:
+		return &Mount{}
+	case *Mounted:
+		return &Mounted{}
+	case *Mounts:
+		return &Mounts{}
+	case *Path:
+		return &Path{}
+	case *Stat:
+		return &Stat{}
+	case *Entry:
+		return &Entry{}
+	case *Statfs:
+		return &Statfs{}
+	}
+	return nil
+}
+
+func TestEveryMessageIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, m := range messages() {
+		b, err := Encode(m)
+		if err != nil {
+			t.Errorf("%T: %v", m, err)
+			continue
+		}
+		got := blank(m)
+		if err := Decode(b, got); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+		if diff := cmp.Diff(m, got); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", m, diff)
+		}
+		for i := range b {
+			if err := Decode(b[:i], blank(m)); !errors.Is(err, ErrMessage) {
+				t.Errorf("%T cut to %d of %d bytes: %v, want an error", m, i, len(b), err)
+			}
+		}
+		if err := Decode(append(b, 0), blank(m)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%T with a byte too many: %v, want an error", m, err)
+		}
+	}
+}
+
+func TestWhatIsTooLongIsNotSent(t *testing.T) {
+	t.Parallel()
+	long := string(make([]byte, maxString+1))
+	for _, m := range []Message{&Path{Path: long}, &Greeting{Seed: make([]byte, MaxData+1)}, &Mounts{make([]Mounted, maxList+1)}} {
+		if _, err := Encode(m); !errors.Is(err, ErrMessage) {
+			t.Errorf("%T: %v, want an error", m, err)
+		}
+	}
+}
+
+func TestFramesArriveAsTheyWereSentHoweverTheyAreCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var want, got []Frame
+		var stream []byte
+		for range rapid.IntRange(0, 5).Draw(t, "frames") {
+			f := Frame{
+				Kind: Kind(rapid.IntRange(1, int(kindEnd)-1).Draw(t, "kind")), Sub: rapid.Uint8().Draw(t, "sub"), ID: rapid.Uint32().Draw(t, "id"),
+				Payload: rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "payload"),
+			}
+			want = append(want, f)
+			stream = f.Append(stream)
+		}
+		r := NewFrameReader(&pieces{stream, rapid.IntRange(1, 50).Draw(t, "piece")})
+		for {
+			f, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Payload = append([]byte{}, f.Payload...)
+			got = append(got, f)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// pieces is a reader that gives a few bytes at a time.
+type pieces struct {
+	b    []byte
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.size)], p.b)
+	p.b = p.b[n:]
+	return n, nil
+}
+
+// FuzzFrames reads frames out of anything. What is one is written back as it was.
+func FuzzFrames(f *testing.F) {
+	f.Add(Frame{Kind: KindRequest, Sub: 1, ID: 2, Payload: []byte("x")}.Append(nil))
+	f.Add([]byte{mark, Version, 1, 1, 0, 0, 0, 0, 255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := NewFrameReader(bytes.NewReader(b))
+		var back []byte
+		for {
+			f, err := r.Next()
+			if err != nil {
+				break
+			}
+			back = f.Append(back)
+		}
+		if !bytes.HasPrefix(b, back) {
+			t.Errorf("%x was read as %x", b, back)
+		}
+	})
+}
+
+// FuzzMessages reads messages out of anything. What is one is written back as it was.
+func FuzzMessages(f *testing.F) {
+	for i, m := range messages() {
+		if b, err := Encode(m); err == nil {
+			f.Add(uint8(i), b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
+		m := blank(messages()[int(which)%len(messages())])
+		if Decode(b, m) != nil {
+			return
+		}
+		back, err := Encode(m)
+		if err != nil || !bytes.Equal(b, back) {
+			t.Errorf("%T: %x was read as %x, %v", m, b, back, err)
+		}
+	})
+}
+
+// FuzzEntries reads a listing out of anything: no name in it leads out of its folder.
+func FuzzEntries(f *testing.F) {
+	b, _ := AppendEntry(nil, &Entry{Name: "name"})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = readEntries(bytes.NewReader(b), func(e Entry) error {
+			if e.Name == ".." || bytes.ContainsRune([]byte(e.Name), '/') {
+				t.Errorf("name %q", e.Name)
+			}
+			return nil
+		})
+	})
+}
