@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance/proto"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func timeout(t *testing.T) context.Context {
 	t.Helper()
