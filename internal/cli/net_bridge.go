@@ -132,6 +132,7 @@ func writeBridge(w io.Writer, do string, out own.BridgeResult) error {
 	case own.BridgeKeep:
 		p.print("%s stays\n", b.Bridge)
 		writeConfiguration(p, b)
+		writeWarnings(p, out)
 		p.print("a guest is on it with\n%sor on the network\n%s", indent(out.Interface), indent(out.Network))
 	case own.BridgeUndo:
 		p.print("%s has back what %s had\n", b.NIC, b.Bridge)

@@ -48,7 +48,7 @@ func TestSomebodyAtATerminalKeepsTheBridgeOrHasEverythingBack(t *testing.T) {
 	t.Parallel()
 	d := daemontest.New(t)
 	d.NS.Keep("link eth0", "link lan")
-	d.NS.Shell("ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 up; ip addr add 192.0.2.10/24 dev eth0; until ip link show eth0 | grep -q LOWER_UP; do sleep 0.05; done")
+	d.NS.Shell("ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 up; ip addr add 192.0.2.10/24 dev eth0 valid_lft 7300 preferred_lft 7300; until ip link show eth0 | grep -q LOWER_UP; do sleep 0.05; done")
 	undo := func() {
 		t.Helper()
 		if got := run(t, nil, "--root", d.Root, "net", "bridge", "--undo", "br0"); got.code != cli.ExitOK {
@@ -76,5 +76,13 @@ func TestSomebodyAtATerminalKeepsTheBridgeOrHasEverythingBack(t *testing.T) {
 			t.Errorf("%q: %s has not the address: %s", c.typed, c.holder, d.NS.Shell("ip -o -4 address"))
 		}
 	}
+	got := run(t, nil, "--root", d.Root, "net", "bridge", "--confirm", "br0")
+	const want = "as a DHCP client was given it on eth0; nobody prolongs that lease, and the address goes, unless a client runs on br0 by then: start one there"
+	if got.code != cli.ExitOK || !strings.Contains(got.out, "note: br0 has 192.0.2.10/24 for another 2h") || !strings.Contains(got.out, want) {
+		t.Errorf("a bridge with the lease of a DHCP client is kept: %+v", got)
+	}
 	undo()
+	if got := d.NS.Shell("ip -o -4 address show dev eth0"); !strings.Contains(got, "valid_lft 7") {
+		t.Errorf("the lease has become another: %s", got)
+	}
 }

@@ -61,6 +61,9 @@ func (e *Engine) lanBridge(ctx context.Context, r own.BridgeRequest) (out own.Br
 	case own.BridgeKeep:
 		b, err = e.lan.Keep(r.Bridge)
 		out.Interface, out.Network = lan.Snippets(r.Bridge)
+		if b.Lease != "" {
+			out.Warnings = []string{b.Lease}
+		}
 	case own.BridgeUndo:
 		b, took, err = e.lan.Undo(ctx, r.Bridge)
 		b.State = "undone"

@@ -124,6 +124,7 @@ type Bridge struct {
 	Manager     string
 	Then        string
 	Notes       []string
+	Lease       string // of one that is kept: what is left to do so that its address is prolonged
 	Files       []lanfiles.Change
 }
 
@@ -182,7 +183,7 @@ func (m *Mover) Keep(bridge string) (Bridge, error) {
 		return Bridge{}, err
 	}
 	if r.State == Kept {
-		return m.shown(r), nil
+		return m.kept(r), nil
 	}
 	if r.State != Waiting {
 		return Bridge{}, fmt.Errorf("%w: bridge %s is %s", ErrRefused, bridge, r.State)
@@ -195,7 +196,23 @@ func (m *Mover) Keep(bridge string) (Bridge, error) {
 	if err := m.write(r); err != nil {
 		return Bridge{}, err
 	}
-	return m.shown(r), nil
+	return m.kept(r), nil
+}
+
+// kept is what is shown of a bridge that stays, with what is left to do.
+func (m *Mover) kept(r *record) Bridge {
+	b := m.shown(r)
+	s, err := lan.Look(m.Kernel, r.NIC, r.Bridge)
+	if err != nil {
+		m.Log.Warn("look whether a bridge has an address of a DHCP client", "bridge", r.Bridge, "error", err)
+		return b
+	}
+	then := ""
+	if len(r.Files) > 0 {
+		then = r.Then
+	}
+	b.Lease = lan.Lease(s.Bridge.Addresses, r.Bridge, r.NIC, then)
+	return b
 }
 
 // write writes the files of a move that is kept. What cannot be written keeps nobody from the bridge that he has by now.

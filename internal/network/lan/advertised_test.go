@@ -60,6 +60,16 @@ func TestWhatARouterAdvertisesMovesAndTheBridgeGoesOnHearingIt(t *testing.T) {
 	addresses := func(link string) string {
 		return here.Shell("ip -o -6 address show dev " + link + " scope global | grep -o 'inet6 [^ ]*' | sort")
 	}
+	// An address that would stay when its router says so no more is one that nobody takes back.
+	ends := func(link string, from, to int) {
+		t.Helper()
+		out := here.Shell("ip -o -6 address show dev " + link + " to 2001:db8:77::/64")
+		var valid, preferred int
+		_, left, _ := strings.Cut(out, "valid_lft")
+		if _, err := fmt.Sscanf(left, " %dsec preferred_lft %dsec", &valid, &preferred); err != nil || valid <= from || valid > to || preferred <= from || preferred > to {
+			t.Errorf("it has %s: valid for %d s, want more than %d and no more than %d", out, valid, from, to)
+		}
+	}
 	told("eth0", 2000)
 	is := lan.Current(look(t, k), "br0")
 	before := addresses("eth0")
@@ -70,10 +80,14 @@ func TestWhatARouterAdvertisesMovesAndTheBridgeGoesOnHearingIt(t *testing.T) {
 	if got := here.Shell("ip -6 route show default"); !strings.Contains(got, "dev br0 proto ra") || !strings.Contains(got, "expires 1") {
 		t.Errorf("the default route is\n%s", got)
 	}
+	ends("br0", 0, 2000)
 	told("br0", 21000)
+	ends("br0", 2000, 21000)
 	move(t.Context(), t, k, is)
 	if got := addresses("eth0"); got != before {
 		t.Errorf("back on the NIC there is\n%swant\n%s", got, before)
 	}
+	ends("eth0", 2000, 21000)
 	told("eth0", 42000)
+	ends("eth0", 21000, 42000)
 }

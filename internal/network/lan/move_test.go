@@ -36,7 +36,7 @@ ip route add default via 192.0.2.2 dev eth0 metric 60
 ip route add 172.16.0.0/12 via 192.0.2.9 dev eth0 table 99 onlink
 ip route add 172.31.0.0/16 nexthop via 192.0.2.3 dev eth0 weight 2 nexthop via 192.0.2.4 dev eth0
 ip route add 198.18.0.0/15 via inet6 fe80::2 dev eth0
-ip -6 route add default via fe80::1 dev eth0 proto ra metric 1024 expires 1700 pref high
+ip -6 route add default via fe80::1 dev eth0 proto ra metric 512 expires 1700 pref high
 ip -6 route add 2001:db8:5::/48 via 2001:db8::1 dev eth0
 ip rule add from all iif eth0 lookup 99 priority 1000
 ip rule add from 10.0.0.0/8 oif eth0 lookup 98 priority 1001

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
 )
@@ -146,9 +149,13 @@ func (p *planner) neighbours(to *Side, name string) {
 
 // ways adds routes and rules that a side lacks.
 func (p *planner) ways(to *Side, name string) {
+	has := func(r host.HostRoute) bool {
+		return slices.ContainsFunc(to.Routes, func(o host.HostRoute) bool { return same(moved(o, to.Link.Index, 0), r) })
+	}
 	for _, r := range p.want.Routes {
-		if !slices.ContainsFunc(to.Routes, func(o host.HostRoute) bool { return same(moved(o, to.Link.Index, 0), r) }) {
-			p.add(addRoute{name, r})
+		beside := p.beside(r)
+		if !has(r) && !has(beside) {
+			p.add(addRoute{name, beside})
 		}
 	}
 	for _, r := range renamed(p.want.Rules, p.want.NIC, name) {
@@ -156,6 +163,24 @@ func (p *planner) ways(to *Side, name string) {
 			p.add(addRule{r})
 		}
 	}
+}
+
+// metricOfRouters is the metric of default routes that routers advertise, where it is not set (IP6_RT_PRIO_USER).
+const metricOfRouters = 1024
+
+// beside is a route that does not lie where the kernel puts the one that a router advertises. The kernel does not take a default
+// route that was added for its own: it fails to add it once more, and reads no further in the advertisement, so that addresses
+// would not be prolonged (ndisc_router_discovery of net/ipv6/ndisc.c). This one counts until the next advertisement, and ends with
+// its lifetime.
+func (p *planner) beside(r host.HostRoute) host.HostRoute {
+	metric := uint32(metricOfRouters)
+	if set, err := strconv.ParseUint(p.want.BridgeSettings[routerMetric], 10, 32); err == nil && set > 0 {
+		metric = uint32(set)
+	}
+	if r.Family() == unix.AF_INET6 && r.Proto == unix.RTPROT_RA && r.To.Bits() == 0 && r.Metric == metric {
+		r.Metric++
+	}
+	return r
 }
 
 // same compares routes as the kernel does: what they lead to and how.

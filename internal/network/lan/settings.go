@@ -7,9 +7,10 @@ import (
 
 // Settings that are more than copied.
 const (
-	noIPv6    = "ipv6/disable_ipv6"
-	acceptDAD = "ipv6/accept_dad"
-	secret    = "ipv6/stable_secret"
+	noIPv6       = "ipv6/disable_ipv6"
+	acceptDAD    = "ipv6/accept_dad"
+	secret       = "ipv6/stable_secret"
+	routerMetric = "ipv6/ra_defrtr_metric"
 )
 
 // lent are those of the NIC that a move changes.
