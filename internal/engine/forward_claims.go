@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"sync"
 
 	"taproom/internal/network/portforward"
@@ -29,22 +30,25 @@ func (e *Engine) claimOfHost(n *network, doc *spec.Network) (release func(), err
 	return func() { ports(); subnets() }, nil
 }
 
-// claimPorts refuses a network that wants ports of the host which another one has, or is just getting.
+// claimPorts refuses a network that wants ports of the host which another one has, or is just getting, or more than there can be
+// in all.
 func (e *Engine) claimPorts(n *network, doc *spec.Network) (release func(), err error) {
-	all, err := doc.PortForwards()
+	want, err := portforward.Ports(doc)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
+	if want == 0 {
 		return func() {}, nil
 	}
 	c := &e.hostPorts
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	have := 0
 	for _, o := range e.networks.all() {
 		if o == n {
 			continue
 		}
+		most := 0 // of what it has and what it will have
 		for _, theirs := range []*spec.Network{c.asked[o], o.view().live} {
 			if theirs == nil {
 				continue
@@ -52,7 +56,14 @@ func (e *Engine) claimPorts(n *network, doc *spec.Network) (release func(), err 
 			if err := portforward.Clash(doc, theirs); err != nil {
 				return nil, err
 			}
+			if ports, err := portforward.Ports(theirs); err == nil { // else that network's own matter
+				most = max(most, ports)
+			}
 		}
+		have += most
+	}
+	if want+have > portforward.MaxPorts {
+		return nil, fmt.Errorf("it forwards %d ports of the host, and other networks that are active %d; all together may forward %d: forward fewer, or stop a network that forwards many", want, have, portforward.MaxPorts)
 	}
 	if c.asked == nil {
 		c.asked = map[*network]*spec.Network{}

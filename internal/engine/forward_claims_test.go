@@ -67,3 +67,24 @@ func TestOfTwoNetworksThatStartTogetherOneGetsAPortOfTheHost(t *testing.T) {
 		release()
 	}
 }
+
+func TestAllNetworksTogetherForwardNoMorePortsThanThereCanBe(t *testing.T) {
+	t.Parallel()
+	// Documents that no client could define.
+	e, n, docs := forwarding(t, "<forward port='1' end='16000' to='web'/>", "<forward port='20000' end='20383' to='web'/>", "<forward port='30000' to='web'/>")
+	n[0].update(func(v *netView) { v.live = docs[0] })
+	release, err := e.claimOfHost(n[1], docs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "cannot start network 'c': it forwards 1 ports of the host, and other networks that are active 16384; all together may forward 16384"
+	if err := e.activate(t.Context(), n[2], docs[2]); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
+	}
+	release()
+	if release, err = e.claimOfHost(n[2], docs[2]); err != nil {
+		t.Errorf("as many as there can be: %v", err)
+	} else {
+		release()
+	}
+}

@@ -53,3 +53,16 @@ func New(forwards, before []spec.ForwardedPorts) []spec.ForwardedPorts {
 	}
 	return out
 }
+
+// MaxPorts is how many ports of the host all networks together may forward. The process for the loopback has two sockets for
+// each, one of either family, beside two descriptors of each of 8,192 connections, of the 65,536 that it may have.
+const MaxPorts = 16384
+
+// Ports is how many ports of the host a network's forwards are of.
+func Ports(n *spec.Network) (count int, err error) {
+	all, err := n.PortForwards()
+	for _, f := range all {
+		count += int(f.End-f.Port) + 1
+	}
+	return count, err
+}
