@@ -157,6 +157,7 @@ func (s *dumping) memory(ctx context.Context, to *imageFile) error {
 	}
 	args := map[string]any{"paging": false, "protocol": "fd:" + stateFD, "detach": true, "format": format}
 	over := s.run.expected.next("DUMP_COMPLETED")
+	defer s.run.expected.forget("DUMP_COMPLETED", over)
 	s.run.dumpError.Store(nil)
 	if err := mon.Execute(ctx, "dump-guest-memory", args, nil); err != nil {
 		return err

@@ -73,18 +73,28 @@ func (run *running) sendState(ctx context.Context, to *os.File) error {
 // ask; the guest's watcher hears of them.
 func (run *running) stateSent(ctx context.Context) (migration, error) {
 	for {
-		step := run.expected.next("MIGRATION")
-		m, err := run.queryMigration(ctx)
-		if err != nil || m.over() {
+		m, over, err := run.stateStep(ctx)
+		if err != nil || over {
 			return m, err
 		}
-		select {
-		case <-step:
-		case <-run.mon.Done():
-			return m, errors.Join(errors.New("QEMU is gone"), run.mon.Err())
-		case <-ctx.Done():
-			return m, context.Cause(ctx)
-		}
+	}
+}
+
+// stateStep asks how far QEMU is, and where it is not at the end waits for its next step.
+func (run *running) stateStep(ctx context.Context) (m migration, over bool, err error) {
+	step := run.expected.next("MIGRATION")
+	defer run.expected.forget("MIGRATION", step)
+	m, err = run.queryMigration(ctx)
+	if err != nil || m.over() {
+		return m, true, err
+	}
+	select {
+	case <-step:
+		return m, false, nil
+	case <-run.mon.Done():
+		return m, true, errors.Join(errors.New("QEMU is gone"), run.mon.Err())
+	case <-ctx.Done():
+		return m, true, context.Cause(ctx)
 	}
 }
 

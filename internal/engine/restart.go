@@ -45,6 +45,7 @@ func (e *Engine) restart(ctx context.Context, d *domain, run *running) error {
 // do executes a command and waits until the event that follows from it has been dealt with.
 func (run *running) do(ctx context.Context, command, event string) error {
 	seen := run.expected.next(event)
+	defer run.expected.forget(event, seen)
 	if err := run.mon.Execute(ctx, command, nil, nil); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +26,25 @@ type filters struct {
 	mu        sync.Mutex
 	changed   map[string]bool
 	following bool // there is a goroutine that looks
+	// said is when something was last said of a NIC.
+	said map[string]time.Time
+}
+
+// filterSaid is how long nothing more is said of a NIC whose guest wants what it cannot have: it can want that ten times a second.
+const filterSaid = time.Minute
+
+// maySay reports whether something may be said of a NIC again, which then is.
+func (f *filters) maySay(name string, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last, ok := f.said[name]; ok && now.Sub(last) < filterSaid {
+		return false
+	}
+	if f.said == nil {
+		f.said = map[string]time.Time{}
+	}
+	f.said[name] = now
+	return true
 }
 
 // add notes NICs, and reports whether nobody looks yet: then the caller has to.
@@ -97,7 +117,8 @@ func (e *Engine) followFilters(ctx context.Context, d *domain, run *running, nam
 				return
 			}
 			for _, name := range run.filters.take() {
-				if err := e.followFilter(j.Context(), d, run, name); err != nil && j.Context().Err() == nil {
+				err := e.followFilter(j.Context(), d, run, name)
+				if err != nil && j.Context().Err() == nil && run.filters.maySay(name, e.now()) {
 					e.log.Warn("the host's end of a NIC does not take what its guest wants", "domain", d.label, "nic", name, "error", err)
 				}
 			}
@@ -137,9 +158,11 @@ func (e *Engine) followFilter(ctx context.Context, d *domain, run *running, name
 	asked := wants.MAC
 	wants.MAC = p.address()
 	if again := e.hear(ctx, run, now, i, wants); again != nil {
-		return again
+		return errors.Join(err, again)
 	}
-	e.log.Warn("a guest gave a NIC an address that the host does not take", "domain", d.label, "nic", name, "address", asked, "stays", wants.MAC, "error", err)
+	if run.filters.maySay(name, e.now()) {
+		e.log.Warn("a guest gave a NIC an address that the host does not take", "domain", d.label, "nic", name, "address", asked, "stays", wants.MAC, "error", err)
+	}
 	return nil
 }
 

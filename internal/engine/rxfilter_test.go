@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/host/hosttest"
@@ -138,6 +141,32 @@ func TestAGuestGetsOfItsWishesWhatTheHostCanGive(t *testing.T) {
 				t.Errorf("it is\n%s", l)
 			}
 		})
+	}
+}
+
+// A guest that wants what it cannot have, again and again, does not fill the log.
+func TestWhatAGuestCannotHaveIsSaidOnceAMinute(t *testing.T) {
+	t.Parallel()
+	const taken = "52:54:00:00:00:66"
+	a, ns, asked := rxGuest(t, true, rxSays(taken))
+	ns.Run("ip", "link", "add", "link", "low0", "name", "other", "address", taken, "up", "type", "macvlan", "mode", "bridge")
+	defer ns.Run("ip", "link", "del", "other")
+	var said bytes.Buffer
+	a.e.log = slog.New(slog.NewTextHandler(&said, nil))
+	now := time.Unix(1000, 0)
+	a.e.now = func() time.Time { return now }
+	for _, want := range []int{1, 1, 1, 2} {
+		if want == 2 {
+			now = now.Add(filterSaid)
+		}
+		a.tells(t, "net0")
+		a.e.work.Wait()
+		if got := strings.Count(said.String(), "the host does not take"); got != want {
+			t.Errorf("after %d looks it was said %d times, want %d:\n%s", len(asked), got, want, said.String())
+		}
+	}
+	if len(asked) != 4 {
+		t.Errorf("it was asked %d times", len(asked))
 	}
 }
 

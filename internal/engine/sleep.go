@@ -35,6 +35,8 @@ func (e *Engine) SuspendGuest(ctx context.Context, uuid spec.UUID, target uint32
 		return err
 	}
 	asleep := [2]<-chan struct{}{run.expected.next("SUSPEND"), run.expected.next("SUSPEND_DISK")}
+	defer run.expected.forget("SUSPEND", asleep[0])
+	defer run.expected.forget("SUSPEND_DISK", asleep[1])
 	ctx, cancel := context.WithTimeout(ctx, sleepsWithin)
 	defer cancel()
 	return e.talkTo(ctx, d, run, func(ctx context.Context, _ *domain, _ *running, c *qga.Client) error {

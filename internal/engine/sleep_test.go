@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -42,6 +44,29 @@ func TestAnAgentPutsAGuestToSleep(t *testing.T) {
 		t.Errorf("an odd way to sleep: %v", err)
 	}
 	a.e.work.Wait()
+	if left := a.run.expected.waiting; len(left) > 0 {
+		t.Errorf("who waits no longer is still told of %v", left)
+	}
+}
+
+// A QEMU that answers and tells of nothing is waited for in vain, and leaves nothing to be told.
+func TestWhoWaitsNoLongerIsForgotten(t *testing.T) {
+	t.Parallel()
+	a := newAgentDouble(t, nil)
+	a.monitored(t, map[string]string{"system_reset": "{}", "query-migrate": `{"status": "active"}`})
+	for what, wait := range map[string]func(context.Context) error{
+		"reset": func(ctx context.Context) error { return a.run.do(ctx, "system_reset", "RESET") },
+		"state": func(ctx context.Context) error { _, err := a.run.stateSent(ctx); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := wait(ctx); err == nil {
+			t.Errorf("%s: it ends well", what)
+		}
+		cancel()
+		if left := a.run.expected.waiting; len(left) > 0 {
+			t.Errorf("%s: who waits no longer is still told of %v", what, left)
+		}
+	}
 }
 
 func TestADocumentCanKeepAGuestAwake(t *testing.T) {

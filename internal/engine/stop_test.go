@@ -19,7 +19,7 @@ func small(t *testing.T) *Engine {
 	k := host.New(host.Options{})
 	t.Cleanup(k.Close)
 	e := &Engine{
-		k: k, log: slog.New(slog.DiscardHandler), paths: NewPaths(t.TempDir()), hub: newHub(),
+		k: k, log: slog.New(slog.DiscardHandler), paths: NewPaths(t.TempDir()), hub: newHub(), now: time.Now,
 		domains: newRegistry[*domain](), networks: newRegistry[*network](),
 	}
 	if err := os.MkdirAll(e.paths.Run, 0o755); err != nil {
