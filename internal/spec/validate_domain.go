@@ -111,6 +111,8 @@ func (c *CPU) check() error {
 		return invalid("cpu/model", "it is missing; mode custom needs one")
 	case model && (c.Mode == "host-passthrough" || c.Mode == "maximum"):
 		return invalid("cpu/model", "mode %s takes no model", c.Mode)
+	case model && strings.ContainsAny(strings.TrimSpace(c.Model.Value), ",= \t\n"): // -cpu of QEMU has no way to write these
+		return invalid("cpu/model", "%q is no name of a processor; features have elements of their own", c.Model.Value)
 	case c.Mode == "" && !model && len(c.Features) > 0:
 		return invalid("cpu/model", "it is missing; features need a model or a mode")
 	case c.Vendor != "" && !model:
