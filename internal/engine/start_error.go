@@ -93,12 +93,29 @@ func (s *starting) explainDeath(err error) error {
 	if !errors.As(err, &failed) || !errors.Is(failed.Reason, qemu.ErrDied) {
 		return err
 	}
-	if kind, at, ours, taken := s.takenDisplay(); taken {
-		s.outrun = ours
+	if !lostDisplay(failed.Stderr) {
+		failed.Stderr = s.withPaths(failed.Stderr)
+		return err
+	}
+	// A port that is free again may have been another daemon's for the moment in which that tried it.
+	kind, at, ours, taken := s.takenDisplay()
+	s.outrun = ours || !taken
+	if taken {
 		return virterr.New(virterr.OperationFailed, "cannot start domain '%s': %s display: %s is in use already; choose another port, or autoport='yes'", s.d.label, kind, at)
 	}
 	failed.Stderr = s.withPaths(failed.Stderr)
 	return err
+}
+
+// lostDisplay reports whether a QEMU says that it ended for want of a display's port. That somebody has one proves nothing: what
+// else ended this QEMU would end the next one too. The first is of VNC, the other of SPICE's server.
+func lostDisplay(said string) bool {
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, "-vnc ") && strings.Contains(line, "in use") || strings.Contains(line, ":reds_init_socket: ") {
+			return true
+		}
+	}
+	return false
 }
 
 // takenDisplay looks at the addresses of displays: only now, since only the process that will listen can take them. It says
