@@ -51,7 +51,7 @@ func Adopt(ctx context.Context, k *host.Kernel, pidFile, logPath string) (*Proce
 	if err != nil {
 		return nil, errors.Join(err, fd.Close())
 	}
-	return watch(ctx, k, &host.Process{PIDFD: *fd}, logPath, 0), nil
+	return watch(ctx, k, &host.Process{PIDFD: *fd}, tailOf(k, logPath, 0)), nil
 }
 
 // Connect opens the monitor of an adopted process, or opens it again after the connection was lost. A QEMU that does

@@ -55,12 +55,17 @@ func (c *Config) Args(firstFD int) (argv, files []string, err error) {
 	return b.argv, b.files, nil
 }
 
-// head is what every guest gets. -S and -no-shutdown leave it to the owner when the guest runs and when it is over.
+// head is what every guest gets. Where it is not disposable, -S and -no-shutdown leave it to the owner when the guest runs and when it is over.
 func (c *Config) head(b *builder) {
 	if c.Name != "" {
 		b.option("-name", Option{Props: Props{{"guest", c.Name}, {"debug-threads", true}}})
 	}
-	b.add("-S", "-no-shutdown", "-nodefaults", "-no-user-config")
+	if c.Disposable {
+		b.add("-no-reboot")
+	} else {
+		b.add("-S", "-no-shutdown")
+	}
+	b.add("-nodefaults", "-no-user-config")
 	if c.Incoming {
 		b.add("-incoming", "defer")
 	}

@@ -31,7 +31,10 @@ type Config struct {
 	Extra     []string
 	Env       []string // added to the small environment QEMU gets
 	Incoming  bool     // the machine's state comes from elsewhere: over the monitor it is said from where
-	NoSandbox bool     // for a binary that was built without seccomp (Capabilities.Sandbox) and nothing else
+	// Disposable runs at once and ends with its guest; a Config without it waits to be told to run, and when its guest is
+	// over to be read.
+	Disposable bool
+	NoSandbox  bool // for a binary that was built without seccomp (Capabilities.Sandbox) and nothing else
 
 	// What QEMU opens by name beyond its own libraries and firmware. Landlock denies everything else.
 	ReadOnly   []string

@@ -20,11 +20,10 @@ import (
 
 // Process is one running QEMU, started here or adopted. It cannot be mistaken for another process that got its number.
 type Process struct {
-	k        *host.Kernel
-	child    *host.Process
-	logPath  string
-	logStart int64
-	qmp      atomic.Pointer[qmp.Client]
+	k     *host.Kernel
+	child *host.Process
+	words func() string // what it wrote last, as one line
+	qmp   atomic.Pointer[qmp.Client]
 
 	landlock   int
 	noLandlock string
@@ -54,10 +53,10 @@ func (e Exit) String() string {
 }
 
 // watch takes over a process and notices its end. ctx gives only its values: the process outlives the request.
-func watch(ctx context.Context, k *host.Kernel, child *host.Process, logPath string, logStart int64) *Process {
+func watch(ctx context.Context, k *host.Kernel, child *host.Process, words func() string) *Process {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until Close
 	p := &Process{
-		k: k, child: child, logPath: logPath, logStart: logStart,
+		k: k, child: child, words: words,
 		cancel: cancel, watched: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go func() {
@@ -149,7 +148,12 @@ func (p *Process) Close() error {
 
 // LogTail returns the last lines that this QEMU wrote to its log, at most about 2 KB, as one line: what it said before it
 // died.
-func (p *Process) LogTail() string { return logTail(p.k, p.logPath, p.logStart) }
+func (p *Process) LogTail() string { return p.words() }
+
+// tailOf is how a process's last lines are found that writes to a log, which had a length already.
+func tailOf(k *host.Kernel, path string, from int64) func() string {
+	return func() string { return logTail(k, path, from) }
+}
 
 func logTail(k *host.Kernel, path string, from int64) string {
 	const most = 2048

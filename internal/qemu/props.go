@@ -14,8 +14,11 @@ type FD string
 // FDs are the descriptors of one property that takes several ("fds" of a tap with queues): numbers joined by colons.
 type FDs []string
 
+// FDPath is a property whose value is a path that opens what a descriptor has open. It names the file, as FD does.
+type FDPath string
+
 // Property is one name and its value: a string, bool, integer, float64, Props, []Props, []string, []any of these, FD,
-// FDs or nil for null.
+// FDs, FDPath or nil for null.
 type Property struct {
 	Key   string
 	Value any
@@ -53,6 +56,8 @@ func filesIn(v any) []string {
 	var names []string
 	switch v := v.(type) {
 	case FD:
+		names = append(names, string(v))
+	case FDPath:
 		names = append(names, string(v))
 	case FDs:
 		names = append(names, v...)
@@ -102,7 +107,7 @@ func appendValue(b []byte, v any, number func(string) (int, error)) ([]byte, err
 		return appendList(b, len(v), func(b []byte, i int) ([]byte, error) { return appendValue(b, v[i], number) })
 	case []string:
 		return appendList(b, len(v), func(b []byte, i int) ([]byte, error) { return appendString(b, v[i]), nil })
-	case FD, FDs:
+	case FD, FDs, FDPath:
 		s, err := scalar(v, number)
 		return appendString(b, s), err
 	case string:
@@ -151,6 +156,9 @@ func scalar(v any, number func(string) (int, error)) (string, error) {
 		return fmt.Sprint(v), nil
 	case FD:
 		return scalar(FDs{string(v)}, number)
+	case FDPath:
+		n, err := scalar(FD(v), number)
+		return "/proc/self/fd/" + n, err
 	case FDs:
 		var numbers []string
 		for _, name := range v {

@@ -92,7 +92,7 @@ func (st *starting) run(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := watch(ctx, st.k, child, st.spec.LogPath, st.logStart)
+	p := watch(ctx, st.k, child, tailOf(st.k, st.spec.LogPath, st.logStart))
 	p.holdLife(st.life)
 	st.life = nil // the process owns it
 	if err := st.handOver(ctx); err != nil {

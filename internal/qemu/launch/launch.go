@@ -99,6 +99,9 @@ func (s Spec) become(r *Report) (stage string, err error) {
 	if err := s.tieToParent(); err != nil { // after the user changed: that resets it
 		return StageConfine, err
 	}
+	if err := s.putOnLeash(); err != nil { // likewise: the kernel asks whether who set it may send the signal
+		return StageConfine, err
+	}
 	if err := s.report(*r); err != nil {
 		return StageConfine, fmt.Errorf("tell the parent: %w", err)
 	}

@@ -28,6 +28,9 @@ type Spec struct {
 	// DieWithParent ends the process with the thread that started it. For appliances and probes; guests stay.
 	DieWithParent bool
 	Parent        int // the parent's number, to notice that it is gone
+	// Leash is the reading end of a pipe, one of those that are kept: the kernel kills the process when the last writing end
+	// closes, whichever process and thread has that. 0 for none.
+	Leash int
 
 	NoHugePages bool           // transparent huge pages off: less memory for many small guests
 	Landlock    *host.Landlock // nil for none

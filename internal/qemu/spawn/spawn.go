@@ -25,8 +25,9 @@ const FirstFD = 3
 // Command is a program that taproom-launch becomes.
 type Command struct {
 	Launcher string      // path of taproom-launch
-	Spec     launch.Spec // Parent, Keep, StatusFD and PIDFile are set here
+	Spec     launch.Spec // Parent, Keep, Leash, StatusFD and PIDFile are set here
 	Files    []*os.File  // what the program inherits, from FirstFD on
+	Leash    *os.File    // behind them: the reading end of a pipe whose last writing end ends the program; nil for none
 	PIDFile  *os.File    // where its number and start time go; nil for none
 	Log      *os.File    // its stdout and stderr
 	Dir      string      // working directory; "" is /
@@ -49,10 +50,16 @@ func Start(k *host.Kernel, c Command) (child *host.Process, status *os.File, err
 }
 
 func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
-	next := FirstFD + len(c.Files) // the program's descriptors come first, and taproom-launch's own behind them
 	s := c.Spec
-	s.Parent, s.Keep, s.StatusFD, s.PIDFile = os.Getpid(), len(c.Files), next+1, 0
-	files := append(append([]*os.File{}, c.Files...), nil, end)
+	kept := append([]*os.File{}, c.Files...)
+	s.Leash = 0
+	if c.Leash != nil {
+		s.Leash = FirstFD + len(kept)
+		kept = append(kept, c.Leash)
+	}
+	next := FirstFD + len(kept) // the program's descriptors come first, and taproom-launch's own behind them
+	s.Parent, s.Keep, s.StatusFD, s.PIDFile = os.Getpid(), len(kept), next+1, 0
+	files := append(kept, nil, end)
 	if c.PIDFile != nil {
 		s.PIDFile = next + 2
 		files = append(files, c.PIDFile)
@@ -66,7 +73,7 @@ func start(k *host.Kernel, c Command, end *os.File) (*host.Process, error) {
 		return nil, fmt.Errorf("pass on what to start: %w", err)
 	}
 	defer spec.Close()
-	files[len(c.Files)] = spec
+	files[len(kept)] = spec
 	return k.Start(host.ProcessSpec{
 		Path: c.Launcher, Args: []string{filepath.Base(c.Launcher), strconv.Itoa(next)},
 		Env:    []string{"GOGC=off"}, // lives for a millisecond
