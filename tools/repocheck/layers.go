@@ -20,15 +20,16 @@ const module = "taproom/internal/"
 // below lists, for each room, the rooms it may import. Every room may also import version.
 var below = map[string][]string{
 	"api":       {"spec"},
-	"appliance": {"host", "qemu", "spec"},
+	"appliance": {"host", "image", "qemu", "spec"},
 	"bench":     {"api", "appliance", "engine", "guest", "host", "network", "qemu", "sandbox", "spec"},
 	"cli":       {"api", "bench", "demo", "doctor", "engine", "host", "qemu", "sandbox"},
 	"daemon":    {"api", "engine", "host"},
 	"demo":      {"api", "appliance", "engine", "sandbox"},
 	"doctor":    {"host", "network", "qemu", "spec"},
-	"engine":    {"api", "appliance", "guest", "host", "network", "qemu", "spec"},
+	"engine":    {"api", "appliance", "guest", "host", "image", "network", "qemu", "spec"},
 	"guest":     {"host", "qemu", "spec"},
 	"host":      {},
+	"image":     {},
 	"network":   {"host", "spec"},
 	"qemu":      {"host"},
 	"sandbox":   {},

@@ -12,8 +12,8 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
-	"taproom/internal/engine/storage/qcow2"
 	"taproom/internal/host"
+	"taproom/internal/image/qcow2"
 	"taproom/internal/spec"
 )
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/api/server"
-	"taproom/internal/engine/storage/qcow2"
+	"taproom/internal/image/qcow2"
 	"taproom/internal/spec"
 )
 

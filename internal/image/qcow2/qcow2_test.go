@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"taproom/internal/engine/storage/qcow2"
+	"taproom/internal/image/qcow2"
 )
 
 func write(t *testing.T, o qcow2.Options) string {
