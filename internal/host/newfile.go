@@ -182,6 +182,16 @@ func extents(ctx context.Context, f *os.File, size int64, do func(at, n int64) e
 	return nil
 }
 
+// Extents calls do for each piece of a file that is no hole, in their order, with at most 64 MiB at a time.
+func (k *Kernel) Extents(ctx context.Context, f *os.File, do func(at, n int64) error) error {
+	k.Step("file extents")
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	return extents(ctx, f, size, do)
+}
+
 // control runs a system call on a file's descriptor.
 func control(f *os.File, call func(fd int) error) error {
 	raw, err := f.SyscallConn()

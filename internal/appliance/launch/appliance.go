@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"taproom/internal/appliance/proto"
+)
+
+// Appliance is one that runs. Close it. It ends with this process too, however that ends. Its methods may be called at the same
+// time.
+type Appliance struct {
+	l     *Launcher
+	r     *running
+	agent *proto.Client
+	info  proto.Info
+
+	mu   sync.Mutex
+	over bool
+}
+
+// Launch makes one appliance: Open, Launch, and Close of the Launcher.
+func Launch(ctx context.Context, s Spec) (*Appliance, error) {
+	l, err := Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return l.Launch(ctx)
+}
+
+// Launch makes an appliance and returns when its agent has answered. ctx bounds that; the appliance lives on when ctx ends
+// later.
+func (l *Launcher) Launch(ctx context.Context) (*Appliance, error) {
+	a, err := l.begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("launch an appliance: %w", err)
+	}
+	return a, nil
+}
+
+// begin makes an appliance without disks.
+func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
+	a := &Appliance{l: l}
+	use, memory := ownMemory, l.shared.file()
+	if l.way == WayTemplate {
+		use = privateMemory
+	}
+	r, err := run(ctx, l.k, l.runSpec(use, memory))
+	if err != nil {
+		return nil, err
+	}
+	a.r = r
+	l.spec.Trace(StageExec, r.qemu.Executed())
+	if use == privateMemory {
+		if err := r.restore(ctx, l.shared.state); err != nil {
+			return nil, errors.Join(r.said(ctx, fmt.Errorf("go on from the template: %w", err)), r.end())
+		}
+		l.spec.Trace(StageRestored, time.Now())
+	}
+	if err := a.greet(ctx); err != nil {
+		return nil, errors.Join(r.said(ctx, err), a.kill())
+	}
+	if at := r.output.spokeAt(); use == ownMemory && !at.IsZero() {
+		l.spec.Trace(StageKernel, at)
+	}
+	l.spec.Trace(StageReady, time.Now())
+	return a, nil
+}
+
+func (l *Launcher) runSpec(use memoryUse, memory *os.File) runSpec {
+	return runSpec{
+		launcher: l.program, config: l.machine.config(use), cgroup: l.spec.Cgroup, memory: memory, tools: l.machine.files.Tools,
+		locks: l.locks,
+	}
+}
+
+// greet tells the guest who it is. Without that, clones of one template would draw the same random numbers.
+func (a *Appliance) greet(ctx context.Context) error {
+	g, err := newGreeting(time.Now())
+	if err != nil {
+		return err
+	}
+	a.agent = proto.NewClient(a.r.agent)
+	a.r.agent = nil // the client's now
+	if a.info, err = a.agent.Hello(ctx, g); err != nil {
+		return fmt.Errorf("wait for the appliance's agent: %w", err)
+	}
+	return nil
+}
+
+// Agent talks to the appliance's first process. It is the appliance's: Close closes it.
+func (a *Appliance) Agent() *proto.Client { return a.agent }
+
+// Info is what the agent said of itself when it was greeted.
+func (a *Appliance) Info() proto.Info { return a.info }
+
+// PID is QEMU's process number.
+func (a *Appliance) PID() int { return a.r.qemu.PID() }
+
+// PSS is the appliance's share of memory in bytes: what it has alone, and its part of what it shares with others.
+func (a *Appliance) PSS() (uint64, error) { return a.l.k.PSS(a.r.qemu.PID()) }
+
+// Exited is closed when QEMU has ended, by itself or by Close.
+func (a *Appliance) Exited() <-chan struct{} { return a.r.qemu.Exited() }
+
+// Close ends the appliance at once and leaves nothing of it.
+func (a *Appliance) Close() error { return a.kill() }
+
+// kill ends it at once.
+func (a *Appliance) kill() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return nil
+	}
+	a.over = true
+	err := a.r.end()
+	if a.agent != nil {
+		err = errors.Join(err, a.agent.Close())
+	}
+	a.l.spec.Trace(StageClosed, time.Now())
+	return err
+}

@@ -1,0 +1,158 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/qemu"
+)
+
+// Launcher makes appliances that are alike. It holds what they share: what was found out about this host, and a template.
+type Launcher struct {
+	spec    Spec
+	k       *host.Kernel
+	machine machine
+	way     Way
+	why     string // why this way, and not a faster one
+	program string // taproom-launch
+	shared  *snapshot
+	locks   string
+}
+
+// Open finds out how appliances can be launched here and makes ready what they share. The first one on a host with WayTemplate
+// boots the template, which takes as long as a cold appliance; later ones find it in the cache.
+func Open(ctx context.Context, s Spec) (*Launcher, error) {
+	l := &Launcher{spec: s, k: s.Kernel, locks: userLocks}
+	if l.k == nil {
+		l.k = host.New(host.Options{})
+	}
+	if l.spec.Trace == nil {
+		l.spec.Trace = func(Stage, time.Time) {}
+	}
+	if err := l.resolve(ctx); err != nil {
+		return nil, fmt.Errorf("launch an appliance: %w", err)
+	}
+	if l.way == WayTemplate {
+		var err error
+		if l.shared, err = l.template(ctx); err != nil {
+			if s.Way == WayTemplate || ctx.Err() != nil {
+				return nil, fmt.Errorf("make a template of appliances: %w", err)
+			}
+			l.way, l.why = WayCold, fmt.Sprintf("no template could be made: %v", err)
+		}
+	}
+	return l, nil
+}
+
+// Close gives back what launches share. Appliances that run go on running.
+func (l *Launcher) Close() error {
+	if l.shared == nil {
+		return nil
+	}
+	return l.shared.close()
+}
+
+// Way returns how appliances are launched, and why not in a faster way; "" where this is the fastest.
+func (l *Launcher) Way() (way Way, why string) { return l.way, l.why }
+
+// Machine and Accelerator say on what they run.
+func (l *Launcher) Machine() string { return l.machine.kind }
+
+// Accelerator is "kvm" or "tcg".
+func (l *Launcher) Accelerator() string { return l.machine.accel }
+
+// resolve decides what the caller left open.
+func (l *Launcher) resolve(ctx context.Context) error {
+	var err error
+	binary := l.spec.QEMU
+	if binary == "" {
+		if binary, err = l.k.LookPath("qemu-system-x86_64"); err != nil {
+			return fmt.Errorf("find QEMU: %w; install qemu-system-x86, or name the emulator", err)
+		}
+	}
+	if l.program, err = findProgram(l.k, l.spec.Launcher); err != nil {
+		return err
+	}
+	l.machine = machine{
+		qemu: qemu.Locate(binary), files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory, network: l.spec.Network,
+	}
+	if l.machine.memory == 0 {
+		l.machine.memory = DefaultMemory
+	}
+	switch {
+	case l.machine.kind == "" && l.spec.Files.Own:
+		l.machine.kind = "microvm"
+	case l.machine.kind == "": // distributions' kernels are told of no device there
+		l.machine.kind = "pc"
+	case !slices.Contains(kinds, l.machine.kind):
+		return fmt.Errorf("machine %q: appliances run on %s", l.machine.kind, strings.Join(kinds, ", "))
+	}
+	if l.machine.accel, err = l.accelerator(ctx); err != nil {
+		return err
+	}
+	return l.chooseWay()
+}
+
+// accelerator is the one that was asked for, or the best that works.
+func (l *Launcher) accelerator(ctx context.Context) (string, error) {
+	switch l.spec.Accelerator {
+	case "tcg":
+		return "tcg", nil
+	case "", "kvm":
+		p := qemu.ProbeKVM(ctx, l.k)
+		if p.Usable {
+			return "kvm", nil
+		}
+		if l.spec.Accelerator == "kvm" {
+			return "", fmt.Errorf("accelerator kvm: %s", p.Reason)
+		}
+		return "tcg", nil
+	}
+	return "", fmt.Errorf("accelerator %q: it is kvm or tcg", l.spec.Accelerator)
+}
+
+func (l *Launcher) chooseWay() error {
+	l.way = l.spec.Way
+	switch l.way {
+	case WayCold:
+	case WayAuto, WayTemplate:
+		if l.spec.Network && l.way == WayTemplate {
+			return errors.New("an appliance with a network boots: a template has no NIC; launch it cold")
+		}
+		l.way = WayTemplate
+		if l.spec.Network {
+			l.way, l.why = WayCold, "a template has no NIC"
+		}
+	case WayUML:
+		return errors.New("User-Mode Linux is not among the ways that this build has: it loses to clones of a template")
+	default:
+		return fmt.Errorf("the way %s is not this package's", l.way)
+	}
+	return nil
+}
+
+// findProgram finds taproom-launch: as named, beside the running program, or by the search path.
+func findProgram(k *host.Kernel, named string) (string, error) {
+	const name = "taproom-launch"
+	if named != "" {
+		return named, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if _, err := k.FileFacts(beside); err == nil {
+			return beside, nil
+		}
+	}
+	path, err := k.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("find %s, which confines QEMU: %w; put it beside this program or into the search path", name, err)
+	}
+	return path, nil
+}

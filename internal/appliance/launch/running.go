@@ -1,0 +1,247 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/qemu"
+	"taproom/internal/qemu/qmp"
+)
+
+// running is a QEMU with our ends of its lines.
+type running struct {
+	k      *host.Kernel
+	qemu   *qemu.Process
+	agent  net.Conn // nobody's yet; nil once it was given to a client
+	leash  *os.File // the writing end: QEMU is gone when the last copy is closed
+	output *output
+
+	events  sync.WaitGroup
+	resumed chan struct{}
+	saved   chan error // how saving the guest's state ended
+}
+
+// runSpec is what a QEMU is run with.
+type runSpec struct {
+	launcher string
+	config   *qemu.Config
+	cgroup   string
+	memory   *os.File // what memoryFile names; nil for none
+	tools    string   // path of what toolsFile names; "" for none
+	locks    string   // of users
+}
+
+// line is a connected pair: our end, and the one that QEMU inherits.
+type line struct {
+	ours   net.Conn
+	theirs *os.File
+}
+
+func newLine(k *host.Kernel) (line, error) {
+	ours, theirs, err := k.SocketPair()
+	if err != nil {
+		return line{}, err
+	}
+	defer ours.Close() // FileConn takes a copy
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return line{}, errors.Join(err, theirs.Close())
+	}
+	return line{conn, theirs}, nil
+}
+
+// run starts a QEMU and returns when its monitor answers.
+func run(ctx context.Context, k *host.Kernel, s runSpec) (*running, error) {
+	r := &running{k: k, resumed: make(chan struct{}), saved: make(chan error, 1)}
+	d := qemu.DisposableSpec{Launcher: s.launcher, Config: s.config, Cgroup: s.cgroup, Files: map[string]*os.File{}}
+	if err := r.prepare(&d, s); err != nil {
+		for _, f := range d.Files {
+			_ = f.Close()
+		}
+		for _, f := range []*os.File{d.Hold, d.Leash, d.Output} {
+			_ = f.Close() // those that were not made are nil
+		}
+		if d.Monitor != nil {
+			_ = d.Monitor.Close()
+		}
+		r.letGo()
+		return nil, err
+	}
+	var err error
+	if r.qemu, err = qemu.StartDisposable(ctx, k, d); err != nil {
+		r.letGo()
+		return nil, err
+	}
+	r.events.Go(r.hear)
+	return r, nil
+}
+
+// prepare makes both ends of everything that a QEMU is connected by.
+func (r *running) prepare(d *qemu.DisposableSpec, s runSpec) error {
+	agent, err := newLine(r.k)
+	if err != nil {
+		return err
+	}
+	r.agent, d.Files[agentFile] = agent.ours, agent.theirs
+	monitor, err := newLine(r.k)
+	if err != nil {
+		return err
+	}
+	d.Monitor, d.Files[monitorFile] = monitor.ours, monitor.theirs
+	said, output, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	r.output, d.Files[outputFile] = readOutput(said), output
+	d.Words = r.output.tail
+	if d.Output, err = r.k.Duplicate(output); err != nil {
+		return err
+	}
+	if d.Leash, r.leash, err = os.Pipe(); err != nil {
+		return err
+	}
+	if s.memory != nil {
+		if d.Files[memoryFile], err = r.k.Duplicate(s.memory); err != nil {
+			return err
+		}
+	}
+	if s.tools != "" {
+		if d.Files[toolsFile], err = r.k.OpenFile(s.tools, os.O_RDONLY, 0); err != nil {
+			return fmt.Errorf("open the appliance's tools: %w", err)
+		}
+	}
+	who, err := takeUser(r.k, s.locks)
+	if err != nil {
+		return err
+	}
+	d.Hold = who.held
+	d.Confinement = qemu.Confinement{UID: who.id, GID: who.group(), NoHugePages: true}
+	return nil
+}
+
+// hear takes QEMU's events until the monitor's connection ends.
+func (r *running) hear() {
+	for e := range r.qemu.QMP().Events() {
+		switch e.Name {
+		case "RESUME":
+			select {
+			case <-r.resumed:
+			default:
+				close(r.resumed)
+			}
+		case "MIGRATION":
+			r.migrated(e.Data)
+		}
+	}
+}
+
+// migrated takes a MIGRATION event. Saving and restoring tell of it alike; only who saves waits.
+func (r *running) migrated(data json.RawMessage) {
+	var e struct {
+		Status string `json:"status"`
+	}
+	err := json.Unmarshal(data, &e)
+	switch {
+	case err == nil && e.Status == "completed":
+	case err == nil && e.Status != "failed" && e.Status != "cancelled":
+		return
+	default:
+		err = errors.Join(fmt.Errorf("the machine's state was not saved: %s", e.Status), err)
+	}
+	select {
+	case r.saved <- err:
+	default:
+	}
+}
+
+// restore has a QEMU take a template's state, and returns when its guest goes on.
+func (r *running) restore(ctx context.Context, state []byte) error {
+	f, err := host.MemoryFile("state", state)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	m := r.qemu.QMP()
+	if err := m.GetFD(ctx, "state", f); err != nil {
+		return err
+	}
+	err = m.ExecuteBatch(ctx, []qmp.Command{
+		{Name: "migrate-set-capabilities", Args: capabilities()},
+		{Name: "migrate-incoming", Args: map[string]string{"uri": "fd:state"}},
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.resumed:
+		return nil
+	case <-m.Done():
+		return m.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// capabilities are the arguments of migrate-set-capabilities: memory that lies in a file is left out of the state, and QEMU
+// tells how it goes.
+func capabilities() map[string]any {
+	return map[string]any{"capabilities": []map[string]any{
+		{"capability": "x-ignore-shared", "state": true}, {"capability": "events", "state": true},
+	}}
+}
+
+// end kills QEMU, waits until it is gone, and lets go of everything.
+func (r *running) end() error {
+	_ = r.leash.Close() // the kernel kills it with that
+	err := r.qemu.Signal(9)
+	if errors.Is(err, host.ErrGone) {
+		err = nil
+	}
+	if err == nil {
+		<-r.qemu.Exited()
+	}
+	err = errors.Join(err, r.qemu.Close())
+	r.events.Wait()
+	r.letGo()
+	return err
+}
+
+// letGo closes what is ours besides the process.
+func (r *running) letGo() {
+	if r.agent != nil {
+		_ = r.agent.Close()
+	}
+	if r.leash != nil {
+		_ = r.leash.Close()
+	}
+	if r.output != nil {
+		r.output.close()
+	}
+}
+
+// said adds to an error what QEMU and its guest said last, where that helps: when it is gone.
+func (r *running) said(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	const soon = time.Second // it hung up, and may still be on its way out
+	wait := time.NewTimer(soon)
+	defer wait.Stop()
+	select {
+	case <-r.qemu.Exited():
+	case <-wait.C:
+		return err
+	}
+	exit, _ := r.qemu.Wait(ctx) // which has nothing to wait for
+	if words := r.output.tail(); words != "" {
+		return fmt.Errorf("QEMU ended (%v): %w; the last that it and its guest said: %s", exit, err, words)
+	}
+	return fmt.Errorf("QEMU ended (%v), and nothing was said: %w", exit, err)
+}

@@ -1,0 +1,46 @@
+package launch
+
+import (
+	"time"
+
+	"taproom/internal/appliance/build"
+	"taproom/internal/host"
+)
+
+// DefaultMemory is an appliance's memory in MiB when nobody says otherwise. Clones use what they touch of it, not all.
+const DefaultMemory = 128
+
+// Spec says which appliances are wanted. All that are launched from one Launcher are alike but for their disks.
+type Spec struct {
+	Kernel *host.Kernel // nil: one of its own
+	Files  build.Files
+
+	Way         Way
+	Memory      uint64 // MiB; 0 is DefaultMemory
+	Machine     string // "microvm", "q35" or "pc"; "": the fastest that boots this kernel
+	Accelerator string // "kvm" or "tcg"; "": what a trial says
+	QEMU        string // path of the emulator; "": qemu-system-x86_64 of the search path
+	Launcher    string // path of taproom-launch; "": beside this program, or of the search path
+
+	// Network gives the appliance a NIC behind QEMU's user-mode network, from which it reaches whatever this process can.
+	// Without it there is none, and nothing inside can reach anything.
+	Network bool
+	// Cgroup is the directory of a cgroup v2 that QEMUs are born in; "" leaves them in the caller's.
+	Cgroup string
+	// CacheDir is where templates are kept, "": DefaultCacheDir. It is this user's alone.
+	CacheDir string
+	// Trace is told of each stage that an appliance reaches, in their order; nil tells nobody.
+	Trace func(Stage, time.Time)
+}
+
+// Stage is a point on the way of an appliance.
+type Stage string
+
+// The stages, in their order. A clone has no StageKernel.
+const (
+	StageExec     Stage = "exec"     // QEMU was executed
+	StageKernel   Stage = "kernel"   // the first byte of the guest's kernel on its console
+	StageRestored Stage = "restored" // a clone runs where its template stopped
+	StageReady    Stage = "ready"    // the agent answered
+	StageClosed   Stage = "closed"   // QEMU is gone
+)
