@@ -22,6 +22,10 @@ func TestAppliance(t *testing.T) {
 	for name, test := range map[string]func(ctx context.Context, t *testing.T, p template){
 		"clones differ and have the right time":       clonesDiffer,
 		"a disk is plugged in, mounted and looked at": diskIsLookedAt,
+		"what is synced is on the disk":               whatIsSyncedIsOnTheDisk,
+		"bulk arrives whole":                          bulkArrivesWhole,
+		"devices are known":                           devicesAreKnown,
+		"programs run and end":                        programsRunAndEnd,
 	} {
 		t.Run(name, func(t *testing.T) { test(ctx, t, p) })
 	}

@@ -31,19 +31,14 @@ func (d disks) open(ctx context.Context, name string) (*os.File, error) {
 		return nil, fmt.Errorf("%q is no device: %w", name, unix.EINVAL)
 	}
 	path := filepath.Join(d.dev, name)
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	info, err := os.Stat(path) // opening what is no disk may do something
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && info.Mode()&os.ModeType != os.ModeDevice {
-		err = fmt.Errorf("%s is no disk: %w", name, unix.ENOTBLK)
+	if info.Mode().Type() != os.ModeDevice {
+		return nil, fmt.Errorf("%s is no disk: %w", name, unix.ENOTBLK)
 	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
 // await returns the name of the disk with a serial number, when it is there.

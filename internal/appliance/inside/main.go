@@ -30,6 +30,7 @@ func Main(ctx context.Context, version string, args []string) int {
 		fmt.Fprintln(os.Stderr, "taproom-init is the first process of a disposable appliance and does nothing elsewhere")
 		return 2
 	}
+	unix.Umask(0) // modes are the host's to choose
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
 	began := sinceBoot()
@@ -45,6 +46,7 @@ func run(ctx context.Context, version string, began int64) error {
 	if err := mountKernel(); err != nil {
 		return err
 	}
+	makeNodes()
 	// The kernel says nothing of a file that is not there: a kernel without modules has no tables.
 	if l, err := pid1.OpenLoader(pid1.ModuleDir); err == nil {
 		l.BootModules()

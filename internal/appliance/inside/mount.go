@@ -188,9 +188,12 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#").Replace(s)
 }
 
-// shutdown unmounts everything, the last first, and has the machine reset when the host was answered.
+// shutdown ends all programs, unmounts everything, the last first, and has the machine reset when the host was answered.
 func (s *system) shutdown(_ context.Context, r *proto.Call) (proto.Message, error) {
-	unix.Sync()
+	s.children.endAll() // a daemon may hold a mount
+	if err := s.tree.sync(); err != nil {
+		return nil, err
+	}
 	list, err := s.tree.mounted()
 	if err != nil {
 		return nil, err

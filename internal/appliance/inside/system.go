@@ -2,6 +2,7 @@ package inside
 
 import (
 	"context"
+	"sync"
 
 	"taproom/internal/appliance/proto"
 )
@@ -12,6 +13,10 @@ type system struct {
 	initNano, readyNano int64
 	tree                tree
 	bootIDCovered       bool
+	children            children
+
+	toolsLock    sync.Mutex
+	toolsMounted bool
 }
 
 // server returns the table of what a host can ask for.
@@ -30,6 +35,31 @@ func (s *system) server() *proto.Server {
 			proto.OpList:     s.tree.list,
 			proto.OpStat:     s.tree.stat,
 			proto.OpStatfs:   s.tree.statfs,
+
+			proto.OpDevices: s.devices,
+			proto.OpAwait:   s.awaitDisk,
+			proto.OpSync:    s.sync,
+			proto.OpCopyIn:  s.copyIn,
+			proto.OpCopyOut: s.copyOut,
+			proto.OpRun:     s.run,
+
+			proto.OpRead:        s.tree.read,
+			proto.OpWrite:       s.tree.write,
+			proto.OpReadlink:    s.tree.readlink,
+			proto.OpListXattr:   s.tree.listXattr,
+			proto.OpGetXattr:    s.tree.getXattr,
+			proto.OpSetXattr:    s.tree.setXattr,
+			proto.OpRemoveXattr: s.tree.removeXattr,
+
+			proto.OpMkdir:    change(s.tree.mkdir),
+			proto.OpRemove:   change(s.tree.remove),
+			proto.OpRename:   change(s.tree.rename),
+			proto.OpLink:     change(s.tree.link),
+			proto.OpSymlink:  change(s.tree.symlink),
+			proto.OpChmod:    change(s.tree.chmod),
+			proto.OpChown:    change(s.tree.chown),
+			proto.OpTruncate: change(s.tree.truncate),
+			proto.OpSetTimes: change(s.tree.setTimes),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,41 +21,18 @@ func messages() []Message {
 		&Mount{"sda1", "/", "ext4", "ro", true}, &Mounted{"sda1", "/", "ext4", "ro"},
 		&Mounts{[]Mounted{{"sda1", "/", "ext4", "ro"}, {"sdb", "/boot", "", ""}}},
 		&Path{"/etc", true}, &s, &Entry{"name", "target", s}, &Statfs{1, 2, 3, 4, 5, 6, 7, 8},
+		&Probe{true}, &Await{"serial"}, &Devices{[]Device{
+			{"sda1", "serial", "sda", "mapped", 1, 2, 3, 4, true, "name", "id", "ext4", "uuid", "label", "why"}, {Name: "sda"},
+		}},
+		&Read{"/etc", 1, -1}, &Write{"/etc", 1, 0o644, true, true, true, true, true}, &Count{1}, &Text{"text"}, &Make{"/etc", 0o755, true},
+		&Remove{"/etc", true}, &Pair{"old", "new"}, &Chmod{"/etc", 0o700}, &Chown{"/etc", 1, 2, true}, &Truncate{"/etc", 3},
+		&Times{"/etc", -1, 2, true}, &Xattr{"/etc", "user.x", []byte("value"), true}, &Value{[]byte("value")}, &Names{[]string{"a", "b"}},
+		&Copy{"sda", "/etc", 1, 0o600, true}, &Run{[]string{"a", "b"}, []string{"A=b"}, "/tmp"}, &Exit{1, 9},
 	}
 }
 
 // blank returns a message like m with nothing in it.
-func blank(m Message) Message {
-	switch m.(type) {
-	case *Nothing:
-		return &Nothing{}
-	case *Failure:
-		return &Failure{}
-	case *Progress:
-		return &Progress{}
-	case *Credit:
-		return &Credit{}
-	case *Greeting:
-		return &Greeting{}
-	case *Info:
-		return &Info{}
-	case *Mount:
-		return &Mount{}
-	case *Mounted:
-		return &Mounted{}
-	case *Mounts:
-		return &Mounts{}
-	case *Path:
-		return &Path{}
-	case *Stat:
-		return &Stat{}
-	case *Entry:
-		return &Entry{}
-	case *Statfs:
-		return &Statfs{}
-	}
-	return nil
-}
+func blank(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
 
 func TestEveryMessageIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()

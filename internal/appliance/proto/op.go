@@ -16,12 +16,38 @@ const (
 	OpList
 	OpStat
 	OpStatfs
+	OpDevices
+	OpAwait
+	OpRead
+	OpWrite
+	OpMkdir
+	OpRemove
+	OpRename
+	OpSymlink
+	OpLink
+	OpReadlink
+	OpChmod
+	OpChown
+	OpTruncate
+	OpSetTimes
+	OpListXattr
+	OpGetXattr
+	OpSetXattr
+	OpRemoveXattr
+	OpSync
+	OpCopyIn
+	OpCopyOut
+	OpRun
 )
 
 func (o Op) String() string {
 	names := [...]string{
 		OpPing: "ping", OpHello: "hello", OpShutdown: "shutdown", OpMount: "mount", OpUnmount: "unmount", OpMounts: "mounts",
-		OpList: "list", OpStat: "stat", OpStatfs: "statfs",
+		OpList: "list", OpStat: "stat", OpStatfs: "statfs", OpDevices: "devices", OpAwait: "await", OpRead: "read",
+		OpWrite: "write", OpMkdir: "mkdir", OpRemove: "remove", OpRename: "rename", OpSymlink: "symlink", OpLink: "link",
+		OpReadlink: "readlink", OpChmod: "chmod", OpChown: "chown", OpTruncate: "truncate", OpSetTimes: "set times",
+		OpListXattr: "list attributes", OpGetXattr: "get attribute", OpSetXattr: "set attribute", OpRemoveXattr: "remove attribute",
+		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run",
 	}
 	if int(o) < len(names) && names[o] != "" {
 		return names[o]

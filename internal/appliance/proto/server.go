@@ -48,8 +48,8 @@ func (r *Call) Args(m Message) error {
 	return nil
 }
 
-// In is the stream that the host sends. It ends with io.EOF.
-func (r *Call) In() io.Reader { return r.in }
+// In is the stream that the host sends. It ends with io.EOF. Once it is closed, nothing more is taken.
+func (r *Call) In() io.ReadCloser { return r.in }
 
 // Out is a stream to the host, StreamOut or StreamErr. Closing it is not needed at the end of the request.
 func (r *Call) Out(stream int) io.WriteCloser { return r.out[stream] }

@@ -84,6 +84,12 @@ func (i *inlet) discard() {
 	i.more.Broadcast()
 }
 
+// Close implements io.Closer.
+func (i *inlet) Close() error {
+	i.discard()
+	return nil
+}
+
 // Read implements io.Reader.
 func (i *inlet) Read(b []byte) (int, error) {
 	i.mu.Lock()
