@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab clean
+.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab appliance appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -69,6 +69,13 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 	tools/debian-guest.sh $(DEBIAN)
 	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
 
+appliance: setup-test setup-appliance build ## build the kernel and the tools of disposable appliances, and run the tests that need them
+	bin/taproom appliance build --kernel own
+	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox
+
+appliance-twice: appliance ## build the kernel once more in another folder: it has to be the same, byte by byte
+	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 120m -run SameBytes ./internal/appliance/kbuild
+
 # What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel.
 PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
   ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost|KernelsDatapath
@@ -116,5 +123,5 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab: setup-%:
+setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance: setup-%:
 	tools/setup.sh $*

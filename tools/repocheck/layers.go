@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"api":       {"spec"},
 	"appliance": {"host", "image", "qemu", "spec"},
 	"bench":     {"api", "appliance", "engine", "guest", "host", "network", "qemu", "sandbox", "spec"},
-	"cli":       {"api", "bench", "demo", "doctor", "engine", "host", "qemu", "sandbox"},
+	"cli":       {"api", "appliance", "bench", "demo", "doctor", "engine", "host", "qemu", "sandbox"},
 	"daemon":    {"api", "engine", "host"},
 	"demo":      {"api", "appliance", "engine", "sandbox"},
 	"doctor":    {"host", "network", "qemu", "spec"},

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kbuild"
 )
 
 // report is what the tests' first process says.
@@ -101,4 +104,29 @@ func TestDistributionsKernelHasWhatDisksNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkReport(t, boot(t, f, "pc"), "fs:ntfs3")
+}
+
+// ownFiles have the kernel of our configuration, which takes minutes to build: where there is none the test is skipped.
+func ownFiles(t *testing.T) Files {
+	t.Helper()
+	c, err := cache.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, found := kbuild.Find(c, kbuild.Appliance()); !found {
+		t.Skip("our own kernel has not been built here: make appliance")
+	}
+	f, err := Ensure(t.Context(), Options{AgentPath: os.Getenv(initEnv), Progress: func(what string) { t.Log(what) }})
+	if err != nil || !f.Own {
+		t.Fatalf("%+v, %v, want our own kernel", f, err)
+	}
+	return f
+}
+
+func TestOwnKernelHasWhatDisksNeedOnEveryMachine(t *testing.T) {
+	t.Parallel()
+	f := ownFiles(t)
+	for machine := range machines() {
+		t.Run(machine, func(t *testing.T) { checkReport(t, boot(t, f, machine)) })
+	}
 }

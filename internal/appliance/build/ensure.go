@@ -12,15 +12,19 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/initramfs"
+	"taproom/internal/appliance/kbuild"
 	"taproom/internal/appliance/kernel"
+	"taproom/internal/appliance/toolbox"
 )
 
 // Which says where an appliance's kernel comes from.
 type Which int
 
 const (
-	// Auto takes what is there.
+	// Auto takes our own kernel where it has been built, and the distribution's otherwise.
 	Auto Which = iota
+	// Own builds our own kernel where there is none of the current source. That takes minutes.
+	Own
 	// Distribution fetches the distribution's kernel where it is not there.
 	Distribution
 )
@@ -30,6 +34,7 @@ type Options struct {
 	CacheDir  string // "": cache.DefaultDir
 	AgentPath string // the taproom-init binary, static; "": the one beside this program
 	Which     Which
+	Force     bool // build our own kernel although it is there
 	// Progress is told what takes long, in a few words; nil tells nobody.
 	Progress func(string)
 }
@@ -75,14 +80,19 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	if err != nil {
 		return Files{}, err
 	}
+	k, own, err := ownKernel(ctx, c, agent, o)
+	if err != nil {
+		return Files{}, err
+	}
 	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that prepares the same") })
 	if err != nil {
 		return Files{}, err
 	}
 	defer unlock()
-	k, own, err := chooseKernel(ctx, c, o)
-	if err != nil {
-		return Files{}, err
+	if !own {
+		if k, err = kernel.Ensure(ctx, c, o.Progress); err != nil {
+			return Files{}, err
+		}
 	}
 	l := layout(k, agent)
 	initrd, err := l.Ensure(ctx, c, initrdPrefix, o.Progress)
@@ -98,6 +108,7 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	if !own {
 		f.Memory = distributionMemory
 	}
+	f.Tools, _ = toolbox.Find(c)
 	f.Key = key(k.Image, l.Key(), f.Cmdline, f.TemplateCmdline)
 	return f, nil
 }
@@ -146,10 +157,21 @@ func sweep(c cache.Folder, pattern string, keep ...string) {
 	c.Sweep(pattern, keep...)
 }
 
-// chooseKernel returns the kernel that was asked for, and whether it is our own.
-func chooseKernel(ctx context.Context, c cache.Folder, o Options) (kernel.Kernel, bool, error) {
-	k, err := kernel.Ensure(ctx, c, o.Progress)
-	return k, false, err
+// ownKernel returns the kernel of our configuration where that is what was asked for.
+func ownKernel(ctx context.Context, c cache.Folder, agent []byte, o Options) (k kernel.Kernel, own bool, err error) {
+	switch o.Which {
+	case Auto:
+		k, own = kbuild.Find(c, kbuild.Appliance())
+		return k, own, nil
+	case Own:
+		k, err = kbuild.Build(ctx, c, kbuild.Appliance(), kbuild.Options{
+			Force: o.Force, Progress: o.Progress,
+			Check: func(ctx context.Context, image string) error { return checkBoot(ctx, agent, image) },
+		})
+		return k, true, err
+	case Distribution:
+	}
+	return kernel.Kernel{}, false, nil
 }
 
 // layout is an appliance's initramfs.

@@ -147,10 +147,13 @@ func (c Folder) Link(name, target string) (string, error) {
 }
 
 // Sweep removes what processes left that were killed while they worked, and the files that match a pattern, but for those
-// to keep. The lock must be held.
+// to keep. "" matches none. The lock must be held.
 func (c Folder) Sweep(pattern string, keep ...string) {
 	left, _ := filepath.Glob(c.Path(temporary + "*"))
-	old, _ := filepath.Glob(c.Path(pattern))
+	var old []string
+	if pattern != "" {
+		old, _ = filepath.Glob(c.Path(pattern))
+	}
 	for _, path := range append(left, old...) {
 		if !slices.Contains(keep, path) {
 			_ = os.RemoveAll(path) // tried again next time

@@ -39,6 +39,10 @@ func TestSweepKeepsWhatIsNamedAndWhatMatchesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	c.Sweep("")
+	if left, err := filepath.Glob(c.Path("*")); err != nil || len(left) != 3 {
+		t.Errorf("without a pattern there is %q, %v left, want all but what was begun", left, err)
+	}
 	c.Sweep("a-*", c.Path("a-2"))
 	left, err := filepath.Glob(c.Path("*"))
 	if want := []string{c.Path("a-2"), c.Path("b-1")}; err != nil || !slices.Equal(left, want) {

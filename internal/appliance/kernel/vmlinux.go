@@ -45,7 +45,7 @@ func extractVmlinux(ctx context.Context, bzImage, vmlinux string) error {
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", bzImage, err)
 	}
-	if err := checkPVH(kernel); err != nil {
+	if err := CheckPVH(kernel); err != nil {
 		return fmt.Errorf("unpack %s: %w", bzImage, err)
 	}
 	return os.WriteFile(vmlinux, kernel, 0o644)
@@ -145,8 +145,8 @@ func packageOf(program string) string {
 	return program
 }
 
-// checkPVH reports whether QEMU can enter an ELF kernel directly.
-func checkPVH(kernel []byte) error {
+// CheckPVH reports whether QEMU can enter an ELF kernel directly.
+func CheckPVH(kernel []byte) error {
 	f, err := elf.NewFile(bytes.NewReader(kernel))
 	if err != nil {
 		return fmt.Errorf("what is packed in it is no ELF file: %w", err)

@@ -113,7 +113,7 @@ var build = sync.OnceValue(func() error {
 	if os.Getenv("TAPROOM_BIN") != "" {
 		return nil
 	}
-	c := exec.Command("go", "build", "-o", programs()+"/", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-agent", "taproom/cmd/taproom", "taproom/cmd/taproomd")
+	c := exec.Command("go", "build", "-o", programs()+"/", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-agent", "taproom/cmd/taproom-init", "taproom/cmd/taproom", "taproom/cmd/taproomd")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w: %s", err, out)
