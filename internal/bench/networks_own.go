@@ -113,16 +113,16 @@ func (s *netSide) begin(ctx context.Context) error {
 	if s.daemon != nil {
 		return s.daemon.start(ctx)
 	}
-	own, err := startOwnWith(ctx, s.program, s.settings)
+	own, err := startOwnWith(ctx, s.bench.dir, s.program, s.settings)
 	if err == nil {
 		s.daemon, s.end, s.group = own, own.close, engine.NewIdentity(own.daemon.Root).LinkGroup
 	}
 	return err
 }
 
-// startOwnWith starts a daemon with settings.
-func startOwnWith(ctx context.Context, program, settings string) (*ownDaemon, error) {
-	root, err := os.MkdirTemp("", "taproom-")
+// startOwnWith starts a daemon with settings, below a folder.
+func startOwnWith(ctx context.Context, dir, program, settings string) (*ownDaemon, error) {
+	root, err := os.MkdirTemp(dir, "root-")
 	if err != nil {
 		return nil, err
 	}

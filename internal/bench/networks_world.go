@@ -56,7 +56,7 @@ func (b *networkBench) streamWorld(ctx context.Context, backend string, n int) (
 	if err != nil {
 		return w, err
 	}
-	if w.daemon, err = startOwnWith(ctx, program, s.settings); err != nil {
+	if w.daemon, err = startOwnWith(ctx, s.bench.dir, program, s.settings); err != nil {
 		return w, err
 	}
 	w.group = engine.NewIdentity(w.daemon.daemon.Root).LinkGroup

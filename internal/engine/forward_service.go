@@ -116,7 +116,7 @@ func (e *Engine) loopbackFailed(err error) {
 
 // leadsFromLoopback reports whether a network's forwards need that process.
 func (e *Engine) leadsFromLoopback(doc *spec.Network) bool {
-	s, err := e.compileNetwork(doc)
+	s, err := portforward.Compile(doc, e.targets.known(*doc.UUID))
 	_, leads := s.Services[portforward.ServiceKey(doc.UUID.String())]
 	return err != nil || leads
 }

@@ -6,6 +6,8 @@ import (
 
 	"taproom/internal/api/server"
 	"taproom/internal/engine/job"
+	"taproom/internal/network/state"
+	"taproom/internal/network/vnet"
 	"taproom/internal/spec"
 )
 
@@ -16,6 +18,14 @@ type network struct {
 	slot  job.Slot
 	mu    sync.Mutex
 	seen  atomic.Pointer[netView]
+	// means is what the document says that was compiled last: a start, and all that looks after a network, ask several times.
+	means atomic.Pointer[meaning]
+}
+
+// meaning is what a document of a network says. Neither is changed any more.
+type meaning struct {
+	doc   *spec.Network
+	state state.State
 }
 
 // netView is what is true of a network at one moment.
@@ -59,4 +69,22 @@ func newNetwork(uuid spec.UUID, name string, def *defined) *network {
 	}
 	n.seen.Store(v)
 	return n
+}
+
+// compiled is vnet.Compile, which is made once for a document of a network that is known.
+func (e *Engine) compiled(doc *spec.Network) (state.State, error) {
+	var n *network
+	if doc.UUID != nil {
+		n, _ = e.networks.uuid(*doc.UUID)
+	}
+	if n != nil {
+		if m := n.means.Load(); m != nil && m.doc == doc {
+			return m.state.Clone(), nil
+		}
+	}
+	s, err := vnet.Compile(doc)
+	if err == nil && n != nil {
+		n.means.Store(&meaning{doc, s.Clone()})
+	}
+	return s, err
 }

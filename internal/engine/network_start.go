@@ -12,7 +12,6 @@ import (
 	"taproom/internal/engine/store"
 	"taproom/internal/network/portforward"
 	"taproom/internal/network/state"
-	"taproom/internal/network/vnet"
 	"taproom/internal/spec"
 )
 
@@ -162,7 +161,7 @@ func withoutSysctls(s state.State) state.State {
 
 // compileNetwork is what a network's document means for the host.
 func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
-	s, err := vnet.Compile(doc)
+	s, err := e.compiled(doc)
 	if err != nil {
 		return state.State{}, documentError(err)
 	}
@@ -196,6 +195,7 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	}
 	e.tellStopped(context.WithoutCancel(j.Context()), v.live)
 	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
+	n.means.Store(nil)
 	e.troubles.forget(n.uuid)
 	e.unrepairLate(context.WithoutCancel(j.Context()), n)
 	if err := e.madePorts.clear(n.uuid); err != nil {

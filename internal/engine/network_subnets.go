@@ -95,10 +95,6 @@ func (s *subnets) have(n *network) []netip.Prefix {
 
 // subnetIsFree refuses a network whose addresses are the host's, or are reachable some other way already.
 func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
-	routes, err := e.k.Routes()
-	if err != nil && !errors.Is(err, host.ErrPartial) {
-		return err
-	}
 	var own []int
 	names := []string{doc.BridgeName()}
 	if live := n.view().live; live != nil {
@@ -108,6 +104,13 @@ func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
 		if l, err := e.k.LinkByName(name); err == nil && l.Alias == state.Alias(n.uuid.String()) { // an attempt that ended half-way leaves one too
 			own = append(own, l.Index)
 		}
+	}
+	if len(own) == 0 && e.nothingLeadsThere(doc) {
+		return nil
+	}
+	routes, err := e.k.Routes()
+	if err != nil && !errors.Is(err, host.ErrPartial) {
+		return err
 	}
 	err = vnet.Collision(doc, routes, own...)
 	var taken *vnet.CollisionError
@@ -125,4 +128,24 @@ func (e *Engine) subnetIsFree(n *network, doc *spec.Network) error {
 		}
 	}
 	return nil
+}
+
+// nothingLeadsThere reports whether it is certain, without a look at every route of the host, that none is in the way of a
+// network: each of its addresses has no route, or one that is wider than the subnet. One for exactly the subnet, or for the
+// address itself, would be taken instead.
+func (e *Engine) nothingLeadsThere(doc *spec.Network) bool {
+	if len(doc.Routes) > 0 { // several may lead to one subnet
+		return false
+	}
+	for i := range doc.IPs {
+		p, err := doc.IPs[i].Subnet()
+		if err != nil {
+			return false
+		}
+		m, found, err := e.k.MatchRoute(p.Addr())
+		if err != nil || found && (!m.Main || m.To.Bits() >= p.Bits()) {
+			return false
+		}
+	}
+	return true
 }

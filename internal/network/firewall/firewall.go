@@ -94,9 +94,10 @@ func (f *Firewall) try(ctx context.Context, add, del []Element) error {
 	if err != nil {
 		return fmt.Errorf("look at the firewall: %w", err)
 	}
-	x, rules := &nft.Transaction{}, false
+	x := &nft.Transaction{}
+	var after [2]outcome
 	for i, t := range f.tables() {
-		rules = t.follow(x, s[i], t.own(add), t.own(del)) || rules
+		after[i] = t.follow(x, s[i], t.own(add), t.own(del))
 	}
 	if x.Len() == 0 && x.Err() == nil {
 		return nil
@@ -104,48 +105,52 @@ func (f *Firewall) try(ctx context.Context, add, del []Element) error {
 	if err := f.commit(ctx, x); err != nil {
 		return fmt.Errorf("change the firewall: %w", err)
 	}
-	if rules { // and sets, of which the kernel has to be asked what became of them
-		f.last = nil
-		return nil
-	}
-	for i, t := range f.tables() {
-		s[i].take(t.own(add), t.own(del))
+	for i := range s {
+		s[i].take(after[i])
 	}
 	return nil
 }
 
-// follow appends what one table needs, and reports whether that changes more than elements.
-func (t table) follow(x *nft.Transaction, s seen, add, del []Element) (rules bool) {
+// outcome is what a transaction makes of a table: it goes, with all it has, or comes, or has other groups and elements.
+type outcome struct {
+	gone     bool
+	groups   []group // that come
+	add, del []Element
+}
+
+// follow appends what one table needs.
+func (t table) follow(x *nft.Transaction, s seen, add, del []Element) outcome {
 	switch {
 	case len(add)+len(del) == 0:
-		return false
-	case s.layout == nil:
-		if len(add) > 0 {
-			t.build(x, add)
-		}
-		return true
+		return outcome{}
+	case !s.there:
+		return t.build(x, add)
 	case !s.intact:
-		t.rebuild(x, s, add, del)
-		return true
+		return t.rebuild(x, s, add, del)
 	}
 	return t.change(x, s, add, del)
 }
 
-// build appends a table that was not there.
-func (t table) build(x *nft.Transaction, elements []Element) {
+// build appends a table that was not there, if it is to have elements.
+func (t table) build(x *nft.Transaction, elements []Element) outcome {
+	if len(elements) == 0 {
+		return outcome{}
+	}
 	t.addBase(x)
-	for _, g := range t.groups(nil, elements) {
+	groups := t.groups(nil, elements)
+	for _, g := range groups {
 		t.addGroup(x, g)
 	}
 	t.add(x, elements)
+	return outcome{groups: groups, add: elements}
 }
 
 // rebuild replaces a table that is not as it should be, keeping the elements that are valid. In one transaction, so
 // that no packet meets a table without rules.
-func (t table) rebuild(x *nft.Transaction, s seen, add, del []Element) {
+func (t table) rebuild(x *nft.Transaction, s seen, add, del []Element) outcome {
 	x.Delete(t.object())
 	keep := slices.DeleteFunc(s.sorted(), func(e Element) bool {
-		have, _ := s.layout.Set(e.Set)
+		have := s.sets[e.Set]
 		want := t.set(e.Set)
 		return have.Type != want.Type || have.Data != want.Data || t.check(e) != nil || slices.Contains(del, e) || slices.ContainsFunc(add, func(a Element) bool { return leadElsewhere(a, e) })
 	})
@@ -154,24 +159,24 @@ func (t table) rebuild(x *nft.Transaction, s seen, add, del []Element) {
 			keep = append(keep, e)
 		}
 	}
-	if len(keep) > 0 {
-		t.build(x, keep)
-	}
+	after := t.build(x, keep)
+	after.gone = true
+	return after
 }
 
-// change appends what a sound table needs, and reports whether that changes more than elements. What is there, or is not, needs
-// nothing: the kernel counts no transaction that changes nothing.
-func (t table) change(x *nft.Transaction, s seen, add, del []Element) (rules bool) {
+// change appends what a sound table needs. What is there, or is not, needs nothing: the kernel counts no transaction that
+// changes nothing.
+func (t table) change(x *nft.Transaction, s seen, add, del []Element) outcome {
 	add, del = s.lacking(add), s.having(del)
 	if len(add) == 0 && len(del) == len(s.elements) {
 		x.Delete(t.object())
-		return true
+		return outcome{gone: true}
 	}
-	had := t.groups(s.layout, nil)
+	after := outcome{add: add, del: del}
 	for _, g := range t.groups(nil, add) {
-		if !slices.Contains(had, g) {
+		if !slices.Contains(s.groups, g) {
 			t.addGroup(x, g)
-			rules = true
+			after.groups = append(after.groups, g)
 		}
 	}
 	gone := bySet(del)
@@ -180,7 +185,7 @@ func (t table) change(x *nft.Transaction, s seen, add, del []Element) (rules boo
 	}
 	t.add(x, add)
 	t.forget(x, gone[bridges])
-	return rules
+	return after
 }
 
 // add appends elements, one object a set, in the order of the sets' names.

@@ -19,9 +19,11 @@ type sight struct {
 
 // seen is one table. Its elements have the table's own names for the sets.
 type seen struct {
-	layout   *nft.Listing // without elements; nil: there is no such table
-	intact   bool         // it is as it would be made
+	there    bool
+	intact   bool // it is as it would be made
+	groups   []group
 	elements map[Element]bool
+	sets     map[string]nft.Set // by name; only of a table that is not intact
 }
 
 // look returns what the tables hold. It reads them only if the kernel is in another state than it was when they were read, or
@@ -65,17 +67,22 @@ func (f *Firewall) readTable(ctx context.Context, t table) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{layout: l, intact: t.intact(l), elements: map[Element]bool{}}
+	s := seen{there: true, intact: t.intact(l), groups: t.groups(l, nil), elements: map[Element]bool{}}
 	for set, keys := range l.Elements {
 		for _, k := range keys {
 			s.elements[Element{Set: set, Key: k}] = true
 		}
 	}
-	l.Elements = nil
+	if !s.intact {
+		s.sets = map[string]nft.Set{}
+		for _, set := range l.Sets {
+			s.sets[set.Name] = set
+		}
+	}
 	return s, nil
 }
 
-// commit sends a transaction that was made for what was seen last and changes something. What becomes of the elements is for
+// commit sends a transaction that was made for what was seen last and changes something. What becomes of the tables is for
 // the caller to note. The kernel refuses it when anybody has changed anything since, and counts it as one change: a state of
 // another number than the next one is somebody else's doing.
 func (f *Firewall) commit(ctx context.Context, x *nft.Transaction) error {
@@ -89,15 +96,19 @@ func (f *Firewall) commit(ctx context.Context, x *nft.Transaction) error {
 	return nil
 }
 
-// take notes a change of the elements. One in both lists is deleted.
-func (s *seen) take(add, del []Element) {
-	if s.layout == nil {
-		return
+// take notes what became of the table.
+func (s *seen) take(o outcome) {
+	if o.gone {
+		*s = seen{}
 	}
-	for _, e := range add {
+	if len(o.add) > 0 && !s.there {
+		*s = seen{there: true, intact: true, elements: map[Element]bool{}}
+	}
+	s.groups = append(s.groups, o.groups...)
+	for _, e := range o.add {
 		s.elements[e] = true
 	}
-	for _, e := range del {
+	for _, e := range o.del {
 		delete(s.elements, e)
 	}
 }
