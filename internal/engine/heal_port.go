@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"taproom/internal/guest/plug"
 	"taproom/internal/host"
 	"taproom/internal/network/heal"
 	"taproom/internal/network/state"
@@ -220,7 +219,7 @@ func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name str
 	run.setLost(name, true)
 	nic := now.nic(now.rec.Ports[i])
 	e.log.Error(lostLink(d, name, nic.MAC.Address))
-	return e.step(ctx, run, plug.Cut(nic.Alias.Name), nil)
+	return e.cut(ctx, d, run, now.rec.Ports[i], nic.Alias.Name)
 }
 
 // stillOpen looks whether QEMU's end of a tap leads somewhere, though no tap of ours has the name: what carries a guest's
