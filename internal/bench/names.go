@@ -50,9 +50,9 @@ func runNames(ctx context.Context, o Options) (r *Report, err error) {
 		for _, n := range o.Counts {
 			sides := []*nameSide{
 				{prefix: "", make: func(kind string, n int) (*madeLinks, error) { return own.links(ctx, kind, n) }},
-				{prefix: "floor.", make: b.links(b.next)},
-				{prefix: "history.probe.", make: b.links(b.probed)},
-				{prefix: "history.counter.", make: b.links(b.counted)},
+				{prefix: "floor.", make: b.links(b.next, true)},
+				{prefix: "history.probe.", make: b.links(b.probed, false)},
+				{prefix: "history.counter.", make: b.links(b.counted, false)},
 			}
 			var contenders []Contender
 			for _, s := range sides {

@@ -79,14 +79,15 @@ func linkIndex(name string) (int, error) {
 	return i.Index, nil
 }
 
-// links returns what makes links with the names that name finds.
-func (b *bareLinks) links(name func(prefix string, i int) (string, error)) func(kind string, n int) (*madeLinks, error) {
+// links returns what makes links with the names that name finds, and removes them after a look at each, as whoever must
+// not remove somebody else's has to, or without.
+func (b *bareLinks) links(name func(prefix string, i int) (string, error), look bool) func(kind string, n int) (*madeLinks, error) {
 	return func(kind string, n int) (*madeLinks, error) {
 		b.count, b.calls = 0, 0
 		m := &madeLinks{}
 		var indexes []int
 		var files []*os.File
-		m.remove = func() error { return errors.Join(b.remove(indexes), closeAll(files)) }
+		m.remove = func() error { return errors.Join(b.remove(indexes, look), closeAll(files)) }
 		for i := range n {
 			link, err := name("bare", i)
 			if err == nil {

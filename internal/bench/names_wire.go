@@ -144,10 +144,17 @@ func (b *bareLinks) tap(name string) (int, *os.File, error) {
 	return index, os.NewFile(uintptr(fd), name), err
 }
 
-// remove moves the links into a group and removes that.
-func (b *bareLinks) remove(indexes []int) error {
+// remove moves the links into a group and removes that. If look is set the kernel is asked about each one first, for all
+// but its counters.
+func (b *bareLinks) remove(indexes []int, look bool) error {
 	const leaving = namesGroup | 1<<27
+	const skipStats = 1 << 3 // RTEXT_FILTER_SKIP_STATS
 	for _, index := range indexes {
+		if look {
+			if _, err := b.talk(linkRequest(unix.RTM_GETLINK, 0, index, 0).number(unix.IFLA_EXT_MASK, skipStats)); err != nil {
+				return err
+			}
+		}
 		if _, err := b.talk(linkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK, index, 0).number(unix.IFLA_GROUP, leaving)); err != nil {
 			return err
 		}
