@@ -76,11 +76,12 @@ appliance: setup-test setup-appliance build ## build the kernel and the tools of
 appliance-twice: appliance ## build the kernel once more in another folder: it has to be the same, byte by byte
 	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 120m -run SameBytes ./internal/appliance/kbuild
 
-# What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel.
+# What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel;
+# ALL=1 those too that this machine's kernel does not skip.
 PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
   ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost|KernelsDatapath
-lab: setup-test setup-lab build ## the kernel's tests on kernels of the distribution, in emulated guests, and what runs nowhere
-	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(foreach p,$(PKG),'$(p)')
+lab: setup-test setup-lab build ## the tests that this kernel skips on kernels of the distribution, in emulated guests, and what runs nowhere
+	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(if $(ALL),-all -timeout 60m) $(foreach p,$(PKG),'$(p)')
 
 # A number of inputs: at the end of a duration go test fails now and then with "context deadline exceeded".
 FUZZTIME ?= 20000x

@@ -23,15 +23,19 @@ var (
 type Missing struct {
 	What   string // the mechanism: "landlock"
 	Config string // what a kernel needs for it: "CONFIG_SECURITY_LANDLOCK=y and landlock in lsm="
-	Err    error  // what the kernel said
+	Err    error  // what the kernel said; nil when it took the request and did something else
 }
 
 // Error implements error.
 func (m *Missing) Error() string {
-	if m.Config == "" {
-		return fmt.Sprintf("this kernel has no %s (%v)", m.What, m.Err)
+	s := "this kernel has no " + m.What
+	if m.Err != nil {
+		s += fmt.Sprintf(" (%v)", m.Err)
 	}
-	return fmt.Sprintf("this kernel has no %s (%v); it needs %s", m.What, m.Err, m.Config)
+	if m.Config != "" {
+		s += "; it needs " + m.Config
+	}
+	return s
 }
 
 // Unwrap returns what the kernel said.

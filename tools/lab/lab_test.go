@@ -145,3 +145,23 @@ func TestAGuestThatDoesNotFinishSaysWhereAndShowsItsConsole(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAGuestRunsWhatWasSkippedHere(t *testing.T) {
+	t.Parallel()
+	s := suite{packages: []pkg{{folder: "internal/a", flags: []string{"-test.v"}}, {folder: "internal/b"}, {folder: "internal/c"}}}
+	got := s.skipped(results{tests: map[test]outcome{
+		{"internal/a", "TestA"}:        {action: "skip"},
+		{"internal/a", "TestB"}:        {action: "pass"},
+		{"internal/a", "TestC"}:        {action: "pass"},
+		{"internal/a", "TestC/kernel"}: {action: "skip"},
+		{"internal/b", "TestD"}:        {action: "fail"},
+		{"internal/c", "TestE"}:        {action: "skip"},
+	}}).packages
+	want := []pkg{
+		{folder: "internal/a", flags: []string{"-test.v", "-test.run=^(TestA|TestC)$"}},
+		{folder: "internal/c", flags: []string{"-test.run=^(TestE)$"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}

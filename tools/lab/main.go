@@ -2,7 +2,10 @@
 // this machine's files read-only; and on this machine's own kernel, to compare. It fails when a test fails anywhere, when
 // one is skipped on all kernels, and when a guest hangs or crashes. What guests printed is left in build/lab.
 //
-//	go run -C tools ./lab -repo /path/to/repo [-kernel 6.12] [-run regexp] package[@regexp]…
+// In guests only those tests run that this machine's kernel skips, unless all are asked for, or some by name: emulated, the
+// rest takes an hour.
+//
+//	go run -C tools ./lab -repo /path/to/repo [-kernel 6.12] [-run regexp | -all] package[@regexp]…
 package main
 
 import (
@@ -24,6 +27,7 @@ import (
 // options are what the command line asks for.
 type options struct {
 	repo, kernel, run string
+	all               bool
 	patterns          []string
 	limit             time.Duration
 }
@@ -33,6 +37,7 @@ func main() {
 	flag.StringVar(&o.repo, "repo", "..", "the `folder` of the repo")
 	flag.StringVar(&o.kernel, "kernel", "", "one of the lab's kernels alone, by `name`: 6.1 or 6.12")
 	flag.StringVar(&o.run, "run", "", "tests that match the `regexp` alone")
+	flag.BoolVar(&o.all, "all", false, "those too that this machine's kernel does not skip")
 	flag.DurationVar(&o.limit, "timeout", 15*time.Minute, "how long a guest may take")
 	flag.Parse()
 	o.patterns = flag.Args()
@@ -105,41 +110,43 @@ func chosen(name string) ([]kernel, error) {
 	return nil, fmt.Errorf("there is no kernel %s: there are %s", name, strings.Join(names, " and "))
 }
 
-// everywhere runs the tests in a guest for each kernel, side by side, and then here unless one kernel was asked for.
+// everywhere runs the tests here unless one kernel and all tests were asked for, and then in a guest for each kernel, side by
+// side.
 func (s suite) everywhere(ctx context.Context, list []kernel, o options) ([]results, error) {
-	all := make([]results, len(list))
+	var all []results
+	every := o.all || o.run != ""
+	if o.kernel == "" || !every {
+		r, err := s.here(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+		if !every {
+			s = s.skipped(r)
+		}
+	}
+	guests := make([]results, len(list))
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, k := range list {
-		wg.Go(func() {
-			began := time.Now()
-			out := filepath.Join(s.dir, "out-"+k.name)
-			stuck := k.boot(ctx, s.repo, out, s.packages, o.limit)
-			if stuck != nil && !errors.Is(stuck, errStuck) || ctx.Err() != nil {
-				errs[i] = errors.Join(stuck, ctx.Err())
-				return
-			}
-			all[i], errs[i] = s.read(ctx, out, k.version)
-			all[i].took = time.Since(began)
-			if stuck != nil {
-				all[i].broken = append(all[i].broken, stuck.Error())
-			}
-		})
+		wg.Go(func() { guests[i], errs[i] = s.inGuest(ctx, k, o.limit) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil || o.kernel != "" {
-		return all, err
-	}
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return nil, err
-	}
+	return append(all, guests...), errors.Join(errs...)
+}
+
+// inGuest runs the tests in a guest with kernel k, within limit.
+func (s suite) inGuest(ctx context.Context, k kernel, limit time.Duration) (results, error) {
 	began := time.Now()
-	out := filepath.Join(s.dir, "out-here")
-	if err := s.here(ctx, out); err != nil {
-		return nil, err
+	out := filepath.Join(s.dir, "out-"+k.name)
+	stuck := k.boot(ctx, s.repo, out, s.packages, limit)
+	if stuck != nil && !errors.Is(stuck, errStuck) || ctx.Err() != nil {
+		return results{}, errors.Join(stuck, ctx.Err())
 	}
-	r, err := s.read(ctx, out, unix.ByteSliceToString(u.Release[:])+", this one")
+	r, err := s.read(ctx, out, k.version)
 	r.took = time.Since(began)
-	return append([]results{r}, all...), err
+	if stuck != nil {
+		r.broken = append(r.broken, stuck.Error())
+	}
+	return r, err
 }

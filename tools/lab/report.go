@@ -57,7 +57,7 @@ func skips(w io.Writer, all []results) (skipped, never int) {
 		fmt.Fprintf(w, "\n%s %s\n", t.folder, t.name)
 		for _, r := range all {
 			o, known := r.tests[t]
-			if !known { // a subtest of one that was skipped
+			if !known { // a subtest of one that was skipped, or one that was not asked for
 				o.action = "-"
 			}
 			ran = ran || o.action == "pass" || o.action == "fail"

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pkg is a package whose tests are run.
@@ -59,29 +64,66 @@ func compile(ctx context.Context, repo, dir string, patterns, flags []string) (s
 	return s, nil
 }
 
-// here runs the tests on this machine's kernel. Logs are left in dir as guests leave theirs.
-func (s suite) here(ctx context.Context, dir string) error {
+// skipped are the tests of s that r says were skipped, with the rest of the test that a subtest is of.
+func (s suite) skipped(r results) suite {
+	names := map[string]map[string]bool{}
+	for t, o := range r.tests {
+		if o.action != "skip" {
+			continue
+		}
+		if names[t.folder] == nil {
+			names[t.folder] = map[string]bool{}
+		}
+		top, _, _ := strings.Cut(t.name, "/")
+		names[t.folder][top] = true
+	}
+	var some []pkg
+	for _, p := range s.packages {
+		if n := names[p.folder]; n != nil {
+			p.flags = append(slices.Clone(p.flags), "-test.run=^("+strings.Join(slices.Sorted(maps.Keys(n)), "|")+")$")
+			some = append(some, p)
+		}
+	}
+	s.packages = some
+	return s
+}
+
+// here runs the tests on this machine's kernel, and leaves logs as guests do.
+func (s suite) here(ctx context.Context) (results, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return results{}, err
+	}
+	began := time.Now()
+	dir := filepath.Join(s.dir, "out-here")
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return err
+		return results{}, err
 	}
 	for _, p := range s.packages {
-		log, err := os.Create(filepath.Join(dir, p.binary+".log"))
-		if err != nil {
-			return err
-		}
-		c := exec.CommandContext(ctx, filepath.Join(s.dir, "tests", p.binary), p.flags...)
-		c.Dir, c.Stdout, c.Stderr = filepath.Join(s.repo, p.folder), log, log
-		c.Env = append(os.Environ(), "TAPROOM_BIN="+filepath.Join(s.repo, "bin"))
-		err = c.Run()
-		log.Close()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			return err
-		}
-		code := fmt.Sprintln(c.ProcessState.ExitCode())
-		if err := os.WriteFile(filepath.Join(dir, p.binary+".rc"), []byte(code), 0o600); err != nil {
-			return err
+		if err := s.test(ctx, p, dir); err != nil {
+			return results{}, err
 		}
 	}
-	return nil
+	r, err := s.read(ctx, dir, unix.ByteSliceToString(u.Release[:])+", this one")
+	r.took = time.Since(began)
+	return r, err
+}
+
+// test runs one package's tests here, and leaves its log and exit code in dir.
+func (s suite) test(ctx context.Context, p pkg, dir string) error {
+	log, err := os.Create(filepath.Join(dir, p.binary+".log"))
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, filepath.Join(s.dir, "tests", p.binary), p.flags...)
+	c.Dir, c.Stdout, c.Stderr = filepath.Join(s.repo, p.folder), log, log
+	c.Env = append(os.Environ(), "TAPROOM_BIN="+filepath.Join(s.repo, "bin"))
+	err = c.Run()
+	log.Close()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	code := fmt.Sprintln(c.ProcessState.ExitCode())
+	return os.WriteFile(filepath.Join(dir, p.binary+".rc"), []byte(code), 0o600)
 }
