@@ -18,7 +18,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -110,8 +109,8 @@ func chosen(name string) ([]kernel, error) {
 	return nil, fmt.Errorf("there is no kernel %s: there are %s", name, strings.Join(names, " and "))
 }
 
-// everywhere runs the tests here unless one kernel and all tests were asked for, and then in a guest for each kernel, side by
-// side.
+// everywhere runs the tests here unless one kernel and all tests were asked for, and then in a guest for each kernel, one after
+// the other: each of them keeps both processors of a small machine busy.
 func (s suite) everywhere(ctx context.Context, list []kernel, o options) ([]results, error) {
 	var all []results
 	every := o.all || o.run != ""
@@ -125,14 +124,14 @@ func (s suite) everywhere(ctx context.Context, list []kernel, o options) ([]resu
 			s = s.skipped(r)
 		}
 	}
-	guests := make([]results, len(list))
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, k := range list {
-		wg.Go(func() { guests[i], errs[i] = s.inGuest(ctx, k, o.limit) })
+	for _, k := range list {
+		r, err := s.inGuest(ctx, k, o.limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
 	}
-	wg.Wait()
-	return append(all, guests...), errors.Join(errs...)
+	return all, nil
 }
 
 // inGuest runs the tests in a guest with kernel k, within limit.
