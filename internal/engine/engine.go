@@ -89,6 +89,7 @@ type Engine struct {
 	left     leftovers
 	switches switches
 	why      whyNot
+	glances  glances
 	repairs  *store.Store[repaired]
 	lan      *lanbridge.Mover // nil in a session
 	orphans  orphans

@@ -59,7 +59,7 @@ func (e *Engine) repair(ctx context.Context, name string, repairs []why.Repair) 
 		}
 		done = append(done, r.String())
 	}
-	e.glance(ctx, n, n.view().live)
+	e.glance(ctx, []*network{n})
 	return done, nil
 }
 

@@ -112,7 +112,7 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)
 	e.followNow(ctx, n)
-	e.glance(ctx, n, doc)
+	e.glanceSoon(n)
 	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStarted})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 // Status implements server.Documents.
 func (e *Engine) Status(ctx context.Context) (own.Status, error) {
+	e.glanced(ctx)
 	s := own.Status{Domains: []own.DomainStatus{}, Networks: []own.NetworkStatus{}, Problems: slices.Concat(e.problem.all(), e.serviceProblems(ctx), e.healProblems(), e.zoneProblems(), e.lanProblems(), e.crowded())}
 	for _, d := range e.domains.all() {
 		if v := d.view(); v.exists() {

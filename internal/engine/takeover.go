@@ -48,7 +48,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.settleRepairs(ctx); err != nil {
 		return err
 	}
-	e.glanceAll(ctx)
+	e.glance(ctx, e.networks.all())
 	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.sweepPorts(), e.helperIfIdle(ctx))
 }
 

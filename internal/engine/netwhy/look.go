@@ -50,30 +50,6 @@ func (l *Looker) Look(ctx context.Context, s Subject, to To) (*why.Facts, error)
 	return facts, nil
 }
 
-// Glance gathers what can be seen without a probe and without running any program: what the rules of others would do with
-// packets of the network's guests.
-func (l *Looker) Glance(ctx context.Context, s Subject) (*why.Facts, error) {
-	tables, err := l.tables(ctx, onlyIPv6(s.Subnets), l.Table)
-	if err != nil || len(tables) == 0 {
-		return &why.Facts{Object: s.Object}, err // most hosts, so it costs a start next to nothing
-	}
-	bridge, facts, err := l.begin(s)
-	if err != nil {
-		return nil, err
-	}
-	to := To{}
-	if err := l.ends(s, facts, &to, bridge); err != nil {
-		return nil, err
-	}
-	facts.Forwarding, facts.ForwardAll, facts.Tables = true, true, tables
-	if hop, err := l.Kernel.RouteOf(facts.Source, facts.To, bridge.Index); err == nil && hop.Refused == 0 {
-		if out, err := l.Kernel.LinkByIndex(hop.Link); err == nil {
-			facts.Route.Out, facts.Route.OutUp = out.Name, true
-		}
-	}
-	return facts, nil
-}
-
 func (l *Looker) begin(s Subject) (host.Link, *why.Facts, error) {
 	f := &why.Facts{
 		Object: s.Object, Label: s.Label, Ours: l.Table, Network: s.Network, Mode: s.Mode, Serves: s.Serves, Bridge: s.Bridge,

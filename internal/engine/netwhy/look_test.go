@@ -288,7 +288,7 @@ func TestAGlanceSeesDockerAndUFW(t *testing.T) {
 			if file != "" {
 				restore("nft", file)(t, r)
 			}
-			f, err := r.look.Glance(t.Context(), lab())
+			f, err := r.look.Others().Glance(t.Context(), lab())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +308,7 @@ func TestAKernelWithoutNFTablesHasNoRulesToSee(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.look.NFT = nil
-	if f, err := r.look.Glance(t.Context(), lab()); err != nil || len(why.Glance(f)) > 0 {
+	if f, err := r.look.Others().Glance(t.Context(), lab()); err != nil || len(why.Glance(f)) > 0 {
 		t.Errorf("a glance sees %+v, %v", f, err)
 	}
 	f, err := r.look.Look(t.Context(), lab(), To{})
