@@ -302,13 +302,6 @@ func (e *Engine) troubled(t heal.Thing, what string) {
 	}
 }
 
-// right is for what is as it should be, as far as it can be.
-func (h *healer) right(t heal.Thing) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.troubles, t)
-}
-
 // asked begins afresh with what a client changes on purpose, by its owner. It returns what was left alone.
 func (h *healer) asked(owner string) (left []heal.Thing) {
 	h.mu.Lock()

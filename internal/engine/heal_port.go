@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"taproom/internal/guest/plug"
 	"taproom/internal/host"
 	"taproom/internal/network/heal"
 	"taproom/internal/network/state"
@@ -219,7 +220,7 @@ func (e *Engine) lostPort(ctx context.Context, d *domain, run *running, name str
 	run.setLost(name, true)
 	nic := now.nic(now.rec.Ports[i])
 	e.log.Error(lostLink(d, name, nic.MAC.Address))
-	return e.cut(ctx, d, run, now.rec.Ports[i], nic.Alias.Name)
+	return e.step(ctx, run, plug.Cut(nic.Alias.Name), nil)
 }
 
 // stillOpen looks whether QEMU's end of a tap leads somewhere, though no tap of ours has the name: what carries a guest's

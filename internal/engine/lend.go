@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -12,19 +11,6 @@ import (
 	"taproom/internal/guest"
 	"taproom/internal/host"
 )
-
-// mostLent is how large a file is lent: the copy lies in memory, where /run does. The kernels and initial RAM disks of installers
-// have some 100 MiB.
-const mostLent = 1 << 30
-
-// lendable refuses a file that is too large.
-func lendable(f *os.File) error {
-	st, err := f.Stat()
-	if err == nil && st.Size() > mostLent {
-		err = fmt.Errorf("QEMU's user may not read it, and at %d MiB it is too large to be copied (%d MiB are not): chmod o+r it, and let its folders be entered by all", st.Size()>>20, mostLent>>20)
-	}
-	return err
-}
 
 // lend gives QEMU a copy of a file that its user may not read. It lies in the guest's directory and goes with it. libvirt
 // gives the file itself to QEMU's user; virt-install relies on one of the two, since the kernels that it fetches are root's
@@ -37,9 +23,6 @@ func (s *starting) lend(ctx context.Context, n guest.Need) error {
 	}
 	defer from.Close()
 	if err := s.regular(n, from); err != nil {
-		return err
-	}
-	if err := lendable(from); err != nil {
 		return err
 	}
 	uid := int(s.running.rec().UID)

@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
@@ -137,7 +140,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 		return err
 	}
 	planned()
-	_, err = e.convergeTimed(ctx, want, want.Scope(), trace)
+	err = e.carry(ctx, want, trace)
 	if err == nil {
 		return nil
 	}
@@ -145,6 +148,24 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	back := context.WithoutCancel(ctx)
 	_, uerr := e.converge(back, state.State{}, withoutSysctls(want).Scope())
 	return errors.Join(err, uerr, e.actives.Delete(n.uuid.String()))
+}
+
+// carry makes the host be as a new network wants it, while firewalld, where there is one, takes its bridge.
+func (e *Engine) carry(ctx context.Context, want state.State, trace *job.Trace) error {
+	began := time.Now()
+	zones, err := e.zones.Ahead(ctx, slices.Collect(maps.Keys(want.Elements)))
+	if err != nil {
+		return err
+	}
+	defer zones.Stop()
+	if zones.Busy() {
+		trace.Add("firewall", began, time.Now())
+		defer trace.Stage("firewalld")()
+	}
+	if _, err := e.convergeTimed(ctx, want, want.Scope(), trace); err != nil {
+		return err
+	}
+	return zones.Wait()
 }
 
 // keepActive writes down that a network should be up, as a document says.

@@ -10,6 +10,7 @@ import (
 	"taproom/internal/engine/job"
 	"taproom/internal/engine/store"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
 )
@@ -36,7 +37,7 @@ func TestAStartThatFailsTellsWhyAndWhatIsLeft(t *testing.T) {
 	ns := hosttest.NewNS(t)
 	e := small(t)
 	e.k, e.now = ns.Kernel(), time.Now
-	e.fabric = &fabric{fw: &refusing{}, helper: &helperService{}}
+	e.fabric = &fabric{fw: &refusing{}, zones: firewalld.New(&refusing{}, firewalld.Config{Kernel: e.k}), helper: &helperService{}}
 	if e.actives, err = store.Open[activeNetwork](e.k, e.paths.ActiveNetworks(), false); err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
-	"regexp"
-	"strings"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
@@ -81,32 +78,10 @@ func (e *Engine) prepareRename(d *domain, name string) (next, holder *domain, er
 
 // renameLogs has the logs follow. That they do not is no reason not to rename the domain.
 func (e *Engine) renameLogs(from, to *domain) {
-	logs := []string{logSuffix}
-	entries, _ := e.k.ReadDir(e.paths.Logs()) // where there is no folder, there are no logs
-	for _, entry := range entries {
-		if end, ok := e.companionsLog(entry.Name(), from.label); ok {
-			logs = append(logs, end)
+	for _, old := range []string{"", logBefore} {
+		err := e.k.Rename(e.places(from).log+old, e.places(to).log+old)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			e.log.Warn("rename the log of a domain", "domain", from.label, "to", to.label, "error", err)
 		}
 	}
-	for _, end := range logs {
-		for _, old := range []string{"", logBefore} {
-			err := e.k.Rename(filepath.Join(e.paths.Logs(), from.label+end+old), filepath.Join(e.paths.Logs(), to.label+end+old))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				e.log.Warn("rename the log of a domain", "domain", from.label, "to", to.label, "error", err)
-			}
-		}
-	}
-}
-
-// endOfCompanionsLog is what logOf puts behind a domain's name: a device, and the program that serves it.
-var endOfCompanionsLog = regexp.MustCompile(`\A-(?:(?:net|fs|tpm)[0-9]+|ua-.+)-(?:passt|swtpm|virtiofsd)\` + logSuffix + `\z`)
-
-// companionsLog returns how the name of a log ends that a program beside a domain's QEMU wrote.
-func (e *Engine) companionsLog(name, domain string) (end string, ok bool) {
-	end, ok = strings.CutPrefix(name, domain)
-	if !ok || !endOfCompanionsLog.MatchString(end) {
-		return "", false
-	}
-	_, another := e.domains.named(strings.TrimSuffix(name, logSuffix)) // its QEMU's
-	return end, !another
 }

@@ -60,9 +60,8 @@ func (d *Domain) checkLimits() error {
 		return nil
 	}
 	hard, err := t.Hard.KiB()
-	soft := uint64(0)
 	if err == nil {
-		soft, err = t.Soft.KiB()
+		_, err = t.Soft.KiB()
 	}
 	swap := uint64(0)
 	if err == nil {
@@ -70,15 +69,6 @@ func (d *Domain) checkLimits() error {
 	}
 	if err != nil {
 		return invalid("memtune", "%s", err)
-	}
-	for _, l := range []struct {
-		name string
-		has  *Memory
-		kib  uint64
-	}{{"hard_limit", t.Hard, hard}, {"soft_limit", t.Soft, soft}, {"swap_hard_limit", t.SwapHard, swap}} {
-		if l.has != nil && l.kib == 0 { // the kernel would kill QEMU, or have it stand still
-			return invalid("memtune/"+l.name, "0 leaves the guest no memory; leave it out for no limit (virsh memtune: -1)")
-		}
 	}
 	if t.Hard != nil && t.SwapHard != nil && swap < hard {
 		return invalid("memtune/swap_hard_limit", "%d KiB with what is swapped out are less than hard_limit, %d KiB without", swap, hard)

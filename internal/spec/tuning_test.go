@@ -57,8 +57,6 @@ func TestSettingsThatContradictThemselvesAreRefusedByName(t *testing.T) {
 		{fwcfg("<entry name='opt/a' file='/b'>c</entry>"), "invalid sysinfo/entry: opt/a has a value and a file"},
 		{strings.Replace(around(""), "</os>", "<smbios mode='sysinfo'/></os>", 1), "invalid os/smbios/@mode: sysinfo needs a <sysinfo type='smbios'>"},
 		{strings.Replace(around(""), "</os>", "<smbios/></os>", 1), "invalid os/smbios/@mode: it is missing; use emulate, host or sysinfo"},
-		{around("<memtune><hard_limit>0</hard_limit></memtune>"), "invalid memtune/hard_limit: 0 leaves the guest no memory; leave it out for no limit (virsh memtune: -1)"},
-		{around("<memtune><hard_limit>65536</hard_limit><soft_limit unit='GiB'>0</soft_limit></memtune>"), "invalid memtune/soft_limit: 0 leaves the guest no memory; leave it out for no limit (virsh memtune: -1)"},
 		{around("<genid>me</genid>"), `invalid genid: malformed UUID "me": want 32 hexadecimal digits`},
 		{around("<maxMemory unit='GiB'>1</maxMemory>"), "invalid maxMemory/@slots: it is missing: the number of modules that fit"},
 		{around("<memoryBacking><hugepages/><source type='anonymous'/></memoryBacking>"), "invalid memoryBacking/source/@type: huge pages are not anonymous; use memfd, or leave it out"},

@@ -101,8 +101,5 @@ func TestAParameterOfAGuestThatRunsIsSetOrItsControllerIsNamed(t *testing.T) {
 		}
 	}
 	c.refused("cgroup v2 does not count the time of each CPU", "cpu-stats", "tuned")
-	for _, when := range []string{"--live", "--config"} {
-		c.refused("hard_limit: 0 leaves the guest no memory", "memtune", "tuned", "--hard-limit", "0", when)
-	}
 	c.refused("this host has no NUMA cell 99", "freepages", "--pagesize", "4", "--cellno", "99")
 }

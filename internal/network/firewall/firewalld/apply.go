@@ -49,12 +49,10 @@ func (b *Backend) settle(ctx context.Context, bind map[string]string, doubt map[
 			return below
 		}
 		maps.Copy(more, bind)
-		if slices.Contains(slices.Collect(maps.Values(more)), Zone) {
-			if err := s.prepare(ctx); err != nil {
-				return err
-			}
+		if err := s.prepareFor(ctx, more); err != nil {
+			return err
 		}
-		return errors.Join(s.bind(ctx, more), s.unbind(ctx, unbind))
+		return errors.Join(b.bind(ctx, s, more), b.unbind(ctx, s, unbind))
 	})
 	switch {
 	case below != nil:
@@ -150,7 +148,7 @@ func (b *Backend) remember(add, del map[string]bool, addZones, delZones map[stri
 		bind[link] = zone
 	}
 	maps.DeleteFunc(doubt, func(link string, _ bool) bool { return bind[link] != "" })
-	return bind, doubt
+	return b.unbound(bind), doubt
 }
 
 // Render returns what the backend below does, and where firewalld ran when it was looked at last, the commands for the

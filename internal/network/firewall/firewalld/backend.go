@@ -47,6 +47,8 @@ type Backend struct {
 	missing map[firewall.Element]bool // what the last Observe left out
 	running bool                      // firewalld was there when it was asked last
 	trouble error                     // why it could not be asked then
+	ahead   map[string]string         // bridges that an Ahead is binding, and where to
+	seen    seen
 }
 
 var _ firewall.Backend = (*Backend)(nil)
@@ -54,7 +56,7 @@ var _ firewall.Backend = (*Backend)(nil)
 // New returns a Backend whose rules are the ones below.
 func New(below firewall.Backend, cfg Config) *Backend {
 	return &Backend{
-		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{},
+		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{}, ahead: map[string]string{},
 		bus: newBus(cfg.Kernel, cmp.Or(cfg.Socket, sysbus.DefaultSocket), cmp.Or(cfg.Within, askWithin)),
 	}
 }
@@ -77,26 +79,6 @@ func (b *Backend) Running(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// look asks firewalld for the zones of links; nil says that it does not run or could not be asked, which Trouble then tells.
-func (b *Backend) look(ctx context.Context) (map[string]string, error) {
-	var bound map[string]string
-	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) (err error) {
-		bound, err = s.bindings(ctx)
-		return err
-	})
-	if ctx.Err() != nil && err != nil {
-		return nil, err
-	}
-	absent := errors.Is(err, errAbsent)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running, b.trouble = !absent, nil
-	if err != nil && !absent {
-		b.trouble = err
-	}
-	return bound, nil
 }
 
 // Trouble is why firewalld could not be asked which zones bridges are in when that was looked at last; nil when it answered, or
@@ -139,7 +121,7 @@ func (b *Backend) Observe(ctx context.Context, only ...firewall.Element) ([]fire
 	}
 	b.missing = map[firewall.Element]bool{}
 	force := func(e firewall.Element, link string) bool {
-		if want, known := b.wants[link]; bound != nil && known && bound[link] != want {
+		if want, known := b.wants[link]; bound != nil && known && bound[link] != want && b.ahead[link] != want {
 			b.missing[e] = true
 		}
 		return !b.missing[e]
@@ -175,6 +157,7 @@ func (b *Backend) strays(bound map[string]string, bridges map[string]bool) (adop
 	for link, zone := range bound {
 		b.mu.Lock()
 		_, known := b.wants[link]
+		known = known || b.ahead[link] != ""
 		b.mu.Unlock()
 		if known || zone == Zone && bridges[link] {
 			continue

@@ -7,7 +7,11 @@
 // "virbr0 . work"} names, which a network's document can ask for. So what firewalld forgets (a reload, a restart) or somebody
 // takes away is missing in the next Observe, and the plan that follows puts it back. Which zones were asked for is
 // remembered in memory only, so that they are in force too while firewalld does not run; a daemon that is started again
-// learns them from firewalld, or from the next Apply.
+// learns them from firewalld, or from the next Apply. Where bridges are is asked once: who Watches follows firewalld's signals
+// from then on.
+//
+// A call that binds a bridge takes firewalld as long as all the rest of a network's start takes. So Ahead has it under way
+// while the network is made.
 //
 // The zone and the policy Policy are made in firewalld's permanent configuration when the first bridge needs them and they
 // are not there; firewalld is told to reload then, once. Between them they let everything through that is forwarded from

@@ -42,6 +42,16 @@ func policy() map[string]any {
 	}
 }
 
+// prepareFor makes sure that firewalld has our zone when links are to be bound to it.
+func (s *session) prepareFor(ctx context.Context, zones map[string]string) error {
+	for _, zone := range zones {
+		if zone == Zone {
+			return s.prepare(ctx)
+		}
+	}
+	return nil
+}
+
 // prepare makes sure that firewalld has the zone and the policy. It asks once for each firewalld.
 func (s *session) prepare(ctx context.Context) error {
 	b := s.bus

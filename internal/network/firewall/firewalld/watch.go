@@ -3,6 +3,7 @@ package firewalld
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,11 +76,12 @@ func (b *Backend) followBus(ctx context.Context, changed func(who string)) error
 	s, err := c.Signals(bounded,
 		sysbus.OwnerChanges(busName),
 		sysbus.Rule{Sender: busName, Interface: busName, Member: "Reloaded"},
-		sysbus.Rule{Sender: busName, Interface: busName + ".zone", Member: "InterfaceRemoved"},
-		sysbus.Rule{Sender: busName, Interface: busName + ".zone", Member: "ZoneOfInterfaceChanged"})
+		sysbus.Rule{Sender: busName, Interface: busName + zoneSignals})
 	if err != nil {
 		return err
 	}
+	b.followed(true)
+	defer b.followed(false)
 	b.ready(ctx, changed)
 	for {
 		one, err := s.Next(ctx)
@@ -101,28 +103,51 @@ func (b *Backend) ready(ctx context.Context, changed func(who string)) {
 	}
 }
 
+// zoneSignals ends the name of the interface whose signals say what becomes of zones.
+const zoneSignals = ".zone"
+
 func (b *Backend) take(ctx context.Context, s sysbus.Signal, changed func(who string)) {
-	switch s.Name {
-	case busName + ".Reloaded":
+	of, pair := s.Strings(2)
+	about := strings.TrimPrefix(s.Name, busName+zoneSignals+".")
+	switch {
+	case s.Name == busName+".Reloaded":
+		b.forgetSeen()
 		changed(Who)
-	case busName + ".zone.InterfaceRemoved":
-		if of, ok := s.Strings(2); ok && b.wanted(of[1]) == of[0] {
-			changed("")
-		}
-	case busName + ".zone.ZoneOfInterfaceChanged":
-		if of, ok := s.Strings(2); ok && b.wanted(of[1]) != "" && b.wanted(of[1]) != of[0] {
-			changed("")
-		}
-	default:
-		if of, ok := s.Strings(3); ok && s.IsOwnerChange() && of[2] != "" {
+	case s.IsOwnerChange():
+		b.forgetSeen()
+		if of, ok := s.Strings(3); ok && of[2] != "" {
 			b.ready(ctx, changed)
 		}
+	case pair && about == "InterfaceRemoved":
+		if b.noted(of[1], "") == of[0] {
+			changed("")
+		}
+	case pair && (about == "InterfaceAdded" || about == "ZoneOfInterfaceChanged" || about == "ZoneChanged"): // the last, of old, beside the one before
+		if want := b.noted(of[1], of[0]); want != "" && want != of[0] {
+			changed("")
+		}
+	default: // of a zone: some say everything that it has, links too
+		b.forgetSeen()
 	}
 }
 
-// wanted is the zone that a bridge of ours should be in; "" when it is none.
-func (b *Backend) wanted(link string) string {
+// followed says whether signals are followed from now on.
+func (b *Backend) followed(yes bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.seen.follow(yes)
+}
+
+func (b *Backend) forgetSeen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen.forget()
+}
+
+// noted keeps what a signal says of a link. It returns the zone that a bridge of ours should be in; "" when it is none.
+func (b *Backend) noted(link, zone string) (want string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen.note(link, zone)
 	return b.wants[link]
 }
