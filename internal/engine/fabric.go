@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"taproom/internal/engine/job"
@@ -107,12 +108,32 @@ func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope stat
 		err = e.writeDown(plan)
 	}
 	if err == nil {
+		opened := e.openBeside(ctx, plan)
 		err = e.explainDirect(plan.Apply(ctx, env))
+		opened()
 	}
 	if err != nil {
 		return nil, errors.Join(err, env.CloseTaps())
 	}
 	return env, nil
+}
+
+// openBeside begins to start the processes that a plan needs to serve networks, if there are none: that takes longer than the
+// steps before them. It returns what waits for that. What goes wrong is for the step that needs the process.
+func (e *Engine) openBeside(ctx context.Context, plan state.Plan) (opened func()) {
+	var beside sync.WaitGroup
+	begun := map[*helperService]bool{}
+	for _, s := range plan {
+		set, ok := s.(state.SetService)
+		if !ok {
+			continue
+		}
+		if who, _ := (services{e.helper, e.loopback}).of(set.Network); !begun[who] && !who.opened() {
+			begun[who] = true
+			beside.Go(func() { _, _ = who.open(ctx) })
+		}
+	}
+	return beside.Wait
 }
 
 // convergeRest is converge for what guests have: a link that one holds and that somebody marked as his own stands in nobody's

@@ -30,8 +30,19 @@ type guestNames struct {
 	log *slog.Logger
 	dir string
 
-	off     bool                 // the directory is somebody else's
-	written map[string][2]string // what a bridge's files hold
+	off     bool                   // the directory is somebody else's
+	there   map[string]bool        // bridges that had files when it was looked at, whoever's
+	written map[string]bridgeFiles // what bridges' files hold
+}
+
+// bridgeFiles are those of a bridge. Where there is nothing to say, and was nothing, there are none.
+type bridgeFiles struct {
+	ours         bool // that they are is written beside them
+	status, macs string
+}
+
+func newGuestNames(k *host.Kernel, log *slog.Logger, dir string) *guestNames {
+	return &guestNames{k: k, log: log, dir: dir, there: map[string]bool{}, written: map[string]bridgeFiles{}}
 }
 
 // open looks at the directory, and removes what an earlier daemon left of bridges that are not there any more.
@@ -53,6 +64,11 @@ func (g *guestNames) open(active func(bridge string) bool) error {
 	}
 	entries, err := g.k.ReadDir(g.dir)
 	for _, entry := range entries {
+		for _, suffix := range []string{statusSuffix, macsSuffix, oursSuffix} {
+			if bridge, is := strings.CutSuffix(entry.Name(), suffix); is {
+				g.there[bridge] = true
+			}
+		}
 		if bridge, ours := strings.CutSuffix(entry.Name(), oursSuffix); ours && !active(bridge) {
 			err = errors.Join(err, g.remove(bridge))
 		}
@@ -64,40 +80,57 @@ func (g *guestNames) open(active func(bridge string) bool) error {
 // reads one meanwhile reads a whole one.
 func (g *guestNames) put(bridge string, status, macs []byte) error {
 	had, known := g.written[bridge]
-	if !known {
-		if err := g.k.Mkdir(g.dir, 0o755); err != nil {
-			return err
-		}
-		if err := g.k.WriteFile(g.path(bridge, oursSuffix), []byte("written by taproomd; goes with the bridge\n"), 0o644, false); err != nil {
-			return err
-		}
+	if !known && !g.there[bridge] {
+		had.status, had.macs = nobody, nobody
 	}
+	defer func() { g.written[bridge] = had }()
 	var errs []error
-	for i, f := range []struct {
+	for _, f := range []struct {
 		suffix string
 		data   []byte
-	}{{statusSuffix, status}, {macsSuffix, macs}} {
-		if f.data == nil || string(f.data) == had[i] {
+		had    *string
+	}{{statusSuffix, status, &had.status}, {macsSuffix, macs, &had.macs}} {
+		if f.data == nil || string(f.data) == *f.had {
 			continue
+		}
+		if err := g.own(bridge, &had); err != nil {
+			return err
 		}
 		err := g.k.WriteFile(g.path(bridge, f.suffix), f.data, 0o644, false)
 		if err == nil {
-			had[i] = string(f.data)
+			*f.had = string(f.data)
 		}
 		errs = append(errs, err)
 	}
-	g.written[bridge] = had
 	return errors.Join(errs...)
+}
+
+// own says that a bridge's files are ours, before there are any.
+func (g *guestNames) own(bridge string, had *bridgeFiles) error {
+	if had.ours {
+		return nil
+	}
+	err := g.k.Mkdir(g.dir, 0o755)
+	if err == nil {
+		err = g.k.WriteFile(g.path(bridge, oursSuffix), []byte("written by taproomd; goes with the bridge\n"), 0o644, false)
+	}
+	had.ours = err == nil
+	return err
 }
 
 // remove removes a bridge's files. What says that they are ours goes last, so that a daemon that dies is no trouble.
 func (g *guestNames) remove(bridge string) error {
+	f, known := g.written[bridge]
 	delete(g.written, bridge)
+	if known && !f.ours {
+		return nil
+	}
 	for _, suffix := range []string{statusSuffix, macsSuffix, oursSuffix} {
 		if err := g.k.Remove(g.path(bridge, suffix)); err != nil {
 			return err
 		}
 	}
+	delete(g.there, bridge)
 	return nil
 }
 

@@ -13,6 +13,9 @@ import (
 	"taproom/internal/spec"
 )
 
+// nobody is what a file says that has nobody to name.
+const nobody = "[]\n"
+
 // endOfTime is the expiry of a lease that has none: the last second of the year 9999. The module takes 0 for long ago.
 const endOfTime = 253402300799
 

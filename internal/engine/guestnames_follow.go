@@ -99,7 +99,7 @@ func (c *nameChanges) last(ctx context.Context, write func(context.Context, chan
 // followGuestNames keeps the files for libnss_libvirt up to date, until the engine ends. What cannot be written is tried
 // again with the next change.
 func (e *Engine) followGuestNames(context.Context) error {
-	g := &guestNames{k: e.k, log: e.log, dir: e.paths.GuestNames(), written: map[string][2]string{}}
+	g := newGuestNames(e.k, e.log, e.paths.GuestNames())
 	active := e.activeBridges()
 	if err := g.open(func(bridge string) bool { return active[bridge] != nil }); err != nil {
 		e.log.Warn("look at the files of guests' names", "error", err)

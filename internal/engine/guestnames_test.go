@@ -81,7 +81,7 @@ func TestABridgesFilesAreInLibvirtsForm(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := string(statusFile(id, nil)) + string(macsFile(nil)); got != "[]\n[]\n" {
+	if got := string(statusFile(id, nil)) + string(macsFile(nil)); got != nobody+nobody {
 		t.Errorf("nothing is written as %q", got)
 	}
 }
@@ -90,9 +90,7 @@ func TestABridgesFilesAreInLibvirtsForm(t *testing.T) {
 func namesBelow(t *testing.T, dir string) (*guestNames, *bytes.Buffer) {
 	t.Helper()
 	var said bytes.Buffer
-	return &guestNames{
-		k: host.New(host.Options{}), log: slog.New(slog.NewTextHandler(&said, nil)), dir: dir, written: map[string][2]string{},
-	}, &said
+	return newGuestNames(host.New(host.Options{}), slog.New(slog.NewTextHandler(&said, nil)), dir), &said
 }
 
 // holds is what a directory holds.
@@ -153,6 +151,46 @@ func TestFilesOfBridgesComeAndGoAndThoseOfOthersStay(t *testing.T) {
 	g, _ = namesBelow(t, dir)
 	ok(t, g.open(only()))
 	if d := cmp.Diff(map[string]string{"virbr7.status": "another libvirt's"}, holds(t, dir)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestABridgeHasFilesOnceThereIsSomethingToSay(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "dnsmasq")
+	none := []byte(nobody)
+	g, _ := namesBelow(t, dir)
+	ok(t, g.open(only()))
+	ok(t, g.put("virbr0", none, none))
+	ok(t, g.put("virbr1", none, none))
+	ok(t, g.put("virbr1", nil, none))
+	ok(t, g.keep(only("virbr1")))
+	if d := cmp.Diff(map[string]string{}, holds(t, dir)); d != "" {
+		t.Error(d)
+	}
+	ok(t, g.put("virbr1", []byte("s1"), none))
+	const ours = "written by taproomd; goes with the bridge\n"
+	if d := cmp.Diff(map[string]string{"virbr1.status": "s1", "virbr1.taproom": ours}, holds(t, dir)); d != "" {
+		t.Error(d)
+	}
+	ok(t, g.put("virbr1", none, none)) // readers have had a file
+	if d := cmp.Diff(map[string]string{"virbr1.status": nobody, "virbr1.taproom": ours}, holds(t, dir)); d != "" {
+		t.Error(d)
+	}
+	// What an earlier daemon, or libvirt, left of a bridge that is there says nothing old.
+	ok(t, os.WriteFile(filepath.Join(dir, "virbr2.macs"), []byte("old"), 0o644))
+	g, _ = namesBelow(t, dir)
+	ok(t, g.open(only("virbr1", "virbr2")))
+	for _, bridge := range []string{"virbr1", "virbr2", "virbr3"} {
+		ok(t, g.put(bridge, none, none))
+	}
+	if d := cmp.Diff(map[string]string{
+		"virbr1.status": nobody, "virbr1.macs": nobody, "virbr1.taproom": ours, "virbr2.status": nobody, "virbr2.macs": nobody, "virbr2.taproom": ours,
+	}, holds(t, dir)); d != "" {
+		t.Error(d)
+	}
+	ok(t, g.keep(only()))
+	if d := cmp.Diff(map[string]string{}, holds(t, dir)); d != "" {
 		t.Error(d)
 	}
 }
