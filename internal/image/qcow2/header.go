@@ -14,7 +14,10 @@ const (
 	magic         = 0x514649fb // "QFI\xfb"
 	headerLength  = 104        // of version 3, without what came later
 	lazyRefcounts = 1          // compatible feature
+	corrupt       = 1 << 1     // incompatible feature
+	externalData  = 1 << 2     // incompatible feature
 	backingFormat = 0xe2792aca // header extension
+	dataFile      = 0x44415441 // header extension
 	maxBacking    = 1023       // bytes of the name of a backing file
 	maxFormat     = 15         // bytes of its format that QEMU reads
 )
@@ -27,6 +30,9 @@ type Header struct {
 	LazyRefcounts bool
 	Backing       string // the file below, as it is written in the image; "" for none
 	BackingFormat string // "" when the image does not say
+	External      bool   // what it holds is in another file, DataFile
+	DataFile      string // as it is written in the image; "" when it does not say
+	Corrupt       bool   // QEMU has found it damaged, and writes to it no more
 }
 
 // Read reads the header of an image. Numbers that no image has are ErrFormat.
@@ -46,7 +52,12 @@ func Read(r io.ReaderAt) (Header, error) {
 	extensions := int64(72)
 	if h.Version == 3 {
 		h.LazyRefcounts = binary.BigEndian.Uint64(b[80:])&lazyRefcounts != 0
+		incompatible := binary.BigEndian.Uint64(b[72:])
+		h.Corrupt, h.External = incompatible&corrupt != 0, incompatible&externalData != 0
 		extensions = int64(binary.BigEndian.Uint32(b[100:]))
+	}
+	if h.External {
+		h.DataFile = extension(r, dataFile, extensions, 1<<h.ClusterBits, maxBacking)
 	}
 	at, size := binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:])
 	if at == 0 {
@@ -60,12 +71,12 @@ func Read(r io.ReaderAt) (Header, error) {
 		return Header{}, ErrFormat
 	}
 	h.Backing = string(name)
-	h.BackingFormat = formatBelow(r, extensions, int64(at))
+	h.BackingFormat = extension(r, backingFormat, extensions, int64(at), 32)
 	return h, nil
 }
 
-// formatBelow finds the extension with the format of the backing file between from and to.
-func formatBelow(r io.ReaderAt, from, to int64) string {
+// extension finds a header extension between from and to, with at most so many bytes.
+func extension(r io.ReaderAt, wanted uint32, from, to, most int64) string {
 	var head [8]byte
 	for from+8 <= to {
 		if _, err := r.ReadAt(head[:], from); err != nil {
@@ -76,7 +87,7 @@ func formatBelow(r io.ReaderAt, from, to int64) string {
 		if kind == 0 || size > to-from {
 			return ""
 		}
-		if kind == backingFormat && size <= 32 {
+		if kind == wanted && size <= most {
 			b := make([]byte, size)
 			if _, err := r.ReadAt(b, from); err != nil {
 				return ""
