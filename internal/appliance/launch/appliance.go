@@ -19,8 +19,13 @@ type Appliance struct {
 	agent *proto.Client
 	info  proto.Info
 
-	mu   sync.Mutex
-	over bool
+	attaching sync.Mutex
+	target    int // the last SCSI target that was used
+	sets      int // how many sets of descriptors were used
+
+	mu      sync.Mutex
+	over    bool
+	written bool // a disk was attached that the guest's writes last on
 }
 
 // Launch makes one appliance: Open, Launch, and Close of the Launcher.
@@ -108,8 +113,40 @@ func (a *Appliance) PSS() (uint64, error) { return a.l.k.PSS(a.r.qemu.PID()) }
 // Exited is closed when QEMU has ended, by itself or by Close.
 func (a *Appliance) Exited() <-chan struct{} { return a.r.qemu.Exited() }
 
-// Close ends the appliance at once and leaves nothing of it.
+// Close ends the appliance at once and leaves nothing of it. What the guest has written to a disk and not flushed is lost: call
+// Shutdown where that matters.
 func (a *Appliance) Close() error { return a.kill() }
+
+// Shutdown has the guest write back and let go of its disks, and QEMU close its images, and ends the appliance. An error means
+// that something of what was written may be missing, but for that the appliance is gone in any case. Where no disk is written to
+// it is Close. ctx bounds the wait.
+func (a *Appliance) Shutdown(ctx context.Context) error {
+	a.mu.Lock()
+	settle := a.written && !a.over
+	a.mu.Unlock()
+	if !settle {
+		return a.kill()
+	}
+	err := a.settle(ctx)
+	if err != nil {
+		err = fmt.Errorf("shut the appliance down, and what was written last may be missing: %w", err)
+	}
+	return errors.Join(err, a.kill())
+}
+
+// settle waits until QEMU has ended by itself.
+func (a *Appliance) settle(ctx context.Context) error {
+	if err := a.agent.Shutdown(ctx); err != nil {
+		return a.r.said(ctx, err)
+	}
+	select {
+	case <-a.r.qemu.Exited(): // the guest resets, which is its end; QEMU flushes and closes images on the way out
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.r.events.Wait() // it may have told of an error at the very last
+	return a.r.ioFailed()
+}
 
 // kill ends it at once.
 func (a *Appliance) kill() error {

@@ -84,7 +84,7 @@ func (l *Launcher) resolve(ctx context.Context) error {
 		qemu: qemu.Locate(binary), files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory, network: l.spec.Network,
 	}
 	if l.machine.memory == 0 {
-		l.machine.memory = DefaultMemory
+		l.machine.memory = max(DefaultMemory, uint64(l.spec.Files.Memory))
 	}
 	switch {
 	case l.machine.kind == "" && l.spec.Files.Own:

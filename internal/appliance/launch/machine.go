@@ -132,7 +132,7 @@ func (m machine) devices(c *qemu.Config) {
 			{Key: "driver", Value: "file"}, {Key: "node-name", Value: "tools"}, {Key: "filename", Value: qemu.FDSet{ID: toolsSet}.Path()},
 			{Key: "read-only", Value: true}, {Key: "auto-read-only", Value: false},
 		}}
-		c.Devices = append(c.Devices, scsiDisk(toolsID, "tools", "tools"))
+		c.Devices = append(c.Devices, scsiDisk(toolsID, "tools", "taproom-tools"))
 	}
 	if m.network {
 		c.AnyTCP, c.Resolves = true, true
@@ -152,9 +152,8 @@ func (m machine) accelerator() qemu.Option {
 
 // SCSI targets of the appliance's controller.
 const (
-	toolsID   = 0
-	firstDisk = 1
-	lastDisk  = 255
+	toolsID  = 0 // disks come behind it
+	lastDisk = 255
 )
 
 // scsiDisk is a disk on the appliance's controller.

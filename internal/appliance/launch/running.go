@@ -24,6 +24,8 @@ type running struct {
 	output *output
 
 	events  sync.WaitGroup
+	mu      sync.Mutex
+	trouble error // the first error of a disk that QEMU told of
 	resumed chan struct{}
 	saved   chan error // how saving the guest's state ended
 }
@@ -136,10 +138,37 @@ func (r *running) hear() {
 			default:
 				close(r.resumed)
 			}
+		case "BLOCK_IO_ERROR":
+			r.note(e.Data)
 		case "MIGRATION":
 			r.migrated(e.Data)
 		}
 	}
+}
+
+// note takes a BLOCK_IO_ERROR event.
+func (r *running) note(data json.RawMessage) {
+	var e struct {
+		Node      string `json:"node-name"`
+		Operation string `json:"operation"`
+		Reason    string `json:"reason"`
+	}
+	err := json.Unmarshal(data, &e)
+	if err == nil {
+		err = fmt.Errorf("QEMU could not %s a disk of the appliance (%s): %s", e.Operation, e.Node, e.Reason)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trouble == nil {
+		r.trouble = err
+	}
+}
+
+// ioFailed is the first error of a disk; nil where there was none.
+func (r *running) ioFailed() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.trouble
 }
 
 // migrated takes a MIGRATION event. Saving and restoring tell of it alike; only who saves waits.

@@ -7,7 +7,8 @@ import (
 	"taproom/internal/host"
 )
 
-// DefaultMemory is an appliance's memory in MiB when nobody says otherwise. Clones use what they touch of it, not all.
+// DefaultMemory is the least memory in MiB that an appliance gets when nobody says otherwise; a kernel may need more. Clones use
+// what they touch of it, not all.
 const DefaultMemory = 128
 
 // Spec says which appliances are wanted. All that are launched from one Launcher are alike but for their disks.
@@ -16,7 +17,7 @@ type Spec struct {
 	Files  build.Files
 
 	Way         Way
-	Memory      uint64 // MiB; 0 is DefaultMemory
+	Memory      uint64 // MiB; 0: what the kernel needs, and at least DefaultMemory
 	Machine     string // "microvm", "q35" or "pc"; "": the fastest that boots this kernel
 	Accelerator string // "kvm" or "tcg"; "": what a trial says
 	QEMU        string // path of the emulator; "": qemu-system-x86_64 of the search path

@@ -125,6 +125,7 @@ func TestClones(t *testing.T) {
 			t.Error("its agent answers")
 		}
 	})
+	t.Run("disks", func(t *testing.T) { disksOfClones(t, l) })
 	t.Run("it is confined and measured", func(t *testing.T) {
 		t.Parallel()
 		a := launched(t, l)

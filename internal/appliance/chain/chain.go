@@ -1,0 +1,265 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/host"
+	"taproom/internal/image/qcow2"
+)
+
+// Formats that are opened. QEMU knows more; each is code that a stranger's bytes reach.
+const (
+	Raw   = "raw"
+	QCOW2 = "qcow2"
+)
+
+// mostLayers bounds how long a chain is. Nobody's is, and one that leads back to itself ends there.
+const mostLayers = 64
+
+// Image is what a caller wants opened.
+type Image struct {
+	Path   string
+	Format string // "raw" or "qcow2"; "": looked for, which only an image that is not written to allows
+	Write  bool
+	// Within names the files and folders that the image may lead to: backing files, and files that hold an image's data.
+	// None: it must stand alone.
+	Within []string
+}
+
+// Layer is one open image of a chain.
+type Layer struct {
+	Path     string // as it was found, without links
+	Format   string
+	Device   bool     // a block device
+	Size     int64    // of the file, bytes
+	Capacity uint64   // what a guest sees, bytes
+	File     *os.File // for reading
+	Writable *os.File // for reading and writing; nil below the first layer and where nothing is written
+	Data     *os.File // holds what the layer holds, for reading; nil where that is the layer's own file
+	DataSize int64
+	// DataWritable is Data for reading and writing.
+	DataWritable *os.File
+}
+
+// Chain is an image and what lies below it, the image first. Close it.
+type Chain []Layer
+
+// Close closes all files.
+func (c Chain) Close() error {
+	var errs []error
+	for _, l := range c {
+		for _, f := range []*os.File{l.File, l.Writable, l.Data, l.DataWritable} {
+			if f != nil {
+				errs = append(errs, f.Close())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Error says why an image was not opened, with the way that led there.
+type Error struct {
+	Chain []string // the image, what it names, …; the last is what was refused
+	Err   error
+}
+
+// Error shows the whole chain: an image that leads to somebody else's file is news to who named it.
+func (e *Error) Error() string {
+	return fmt.Sprintf("image %s: %v", strings.Join(e.Chain, " → "), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Reasons to refuse an image.
+var (
+	// ErrOutside means that an image leads to a file that the caller did not name.
+	ErrOutside = errors.New("leads outside of what was named")
+	// ErrFormat means that an image's format was not said and must be, or is not what was said.
+	ErrFormat = errors.New("wrong or unknown format")
+	// ErrCorrupt means that an image is cut off or damaged.
+	ErrCorrupt = errors.New("the image is broken")
+)
+
+// Open opens an image and all below it. An error is an *Error.
+func Open(k *host.Kernel, i Image) (Chain, error) {
+	o := opening{k: k, within: i.Within}
+	path, format := i.Path, i.Format
+	for {
+		o.names = append(o.names, path)
+		below, err := o.layer(path, format, i.Write && len(o.chain) == 0)
+		if err == nil && below.path != "" && len(o.chain) == mostLayers {
+			err = fmt.Errorf("%w: more than %d images, one below the other", ErrCorrupt, mostLayers)
+		}
+		if err != nil {
+			return nil, errors.Join(&Error{Chain: o.names, Err: err}, o.chain.Close())
+		}
+		if below.path == "" {
+			return o.chain, nil
+		}
+		path, format = below.path, below.format
+	}
+}
+
+// opening is a chain as far as it is open.
+type opening struct {
+	k      *host.Kernel
+	within []string
+	names  []string
+	chain  Chain
+}
+
+// reference is what an image says of the one below it.
+type reference struct{ path, format string }
+
+// layer opens one more image and returns what it says is below.
+func (o *opening) layer(path, format string, write bool) (below reference, err error) {
+	l, err := o.open(path, write, len(o.chain) > 0)
+	if err != nil {
+		return below, err
+	}
+	o.chain = append(o.chain, l)
+	here := &o.chain[len(o.chain)-1]
+	if here.Format, err = decide(here.File, format, write); err != nil {
+		return below, err
+	}
+	if here.Size == 0 && here.Format == Raw {
+		return below, fmt.Errorf("%w: the file is empty", ErrCorrupt)
+	}
+	if here.Format == Raw {
+		here.Capacity = uint64(here.Size)
+		return below, nil
+	}
+	h, err := qcow2.Read(here.File)
+	if err != nil {
+		return below, fmt.Errorf("%w: %w; it was said to be qcow2", ErrFormat, err)
+	}
+	here.Capacity = h.Capacity
+	if h.Corrupt {
+		return below, fmt.Errorf("%w: QEMU has marked it so: qemu-img check -r all %s", ErrCorrupt, path)
+	}
+	if err := qcow2.Check(here.File, here.Size); err != nil {
+		return below, fmt.Errorf("%w: %w; take another copy, or see what qemu-img check says", ErrCorrupt, err)
+	}
+	if h.External {
+		if err := o.data(here, h.DataFile, write); err != nil {
+			return below, err
+		}
+	}
+	if h.Backing == "" {
+		return below, nil
+	}
+	below.path, err = beside(here.Path, h.Backing)
+	below.format = h.BackingFormat
+	if err != nil {
+		o.names = append(o.names, h.Backing)
+	}
+	return below, err
+}
+
+// data opens the file that holds an image's data.
+func (o *opening) data(l *Layer, name string, write bool) error {
+	o.names = append(o.names, name)
+	if name == "" {
+		return fmt.Errorf("%w: its data is in another file, and it does not say in which", ErrCorrupt)
+	}
+	path, err := beside(l.Path, name)
+	if err != nil {
+		return err
+	}
+	d, err := o.open(path, write, true)
+	if err != nil {
+		return err
+	}
+	l.Data, l.DataSize, l.DataWritable = d.File, d.Size, d.Writable
+	o.names = o.names[:len(o.names)-1]
+	return nil
+}
+
+// beside is the path of a file that an image names. QEMU would also take addresses of servers, and descriptions in JSON.
+func beside(image, name string) (string, error) {
+	colon, slash := strings.IndexByte(name, ':'), strings.IndexByte(name, '/')
+	if colon >= 0 && (slash < 0 || colon < slash) {
+		protocol := name[:colon]
+		if protocol != "file" {
+			return "", fmt.Errorf("%w: only files are followed, nothing by %s:", ErrOutside, protocol)
+		}
+		name = name[colon+1:]
+	}
+	if strings.ContainsRune(name, 0) {
+		return "", fmt.Errorf("%w: no file has such a name", ErrOutside)
+	}
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	return filepath.Join(filepath.Dir(image), name), nil
+}
+
+// open opens a file or block device, and where it was named by an image checks that the caller allows it: the file that is
+// open, whatever its path becomes.
+func (o *opening) open(path string, write, named bool) (Layer, error) {
+	if named && len(o.within) == 0 {
+		return Layer{}, fmt.Errorf("%w: no file beside the image was named; name it, or a folder that holds it, where you trust it", ErrOutside)
+	}
+	f, err := o.k.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO would keep us waiting
+	if err != nil {
+		return Layer{}, err
+	}
+	l := Layer{File: f}
+	if l.Path, err = o.k.PathOf(f); err == nil && named {
+		err = o.allowed(l.Path)
+	}
+	if err == nil {
+		l.Device, l.Size, err = sizeOf(f)
+	}
+	if err == nil && write {
+		l.Writable, err = o.k.Reopen(f, os.O_RDWR)
+		if errors.Is(err, os.ErrPermission) {
+			err = fmt.Errorf("it may not be written to: %w; open it read-only, or with changes that are thrown away", err)
+		}
+	}
+	if err != nil {
+		return Layer{}, errors.Join(err, f.Close())
+	}
+	return l, nil
+}
+
+// allowed checks that a path is one of those that the caller named, or below one.
+func (o *opening) allowed(path string) error {
+	for _, w := range o.within {
+		real, err := filepath.EvalSymlinks(w)
+		if err != nil {
+			return fmt.Errorf("find what an image may lead to: %w", err)
+		}
+		if real, err = filepath.Abs(real); err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(real, path)
+		if err == nil && filepath.IsLocal(rel) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: that is %s, and only %s may be followed", ErrOutside, path, strings.Join(o.within, ", "))
+}
+
+// sizeOf is how long a file or block device is; what is neither is refused.
+func sizeOf(f *os.File) (device bool, size int64, err error) {
+	st, err := f.Stat()
+	if err != nil {
+		return false, 0, err
+	}
+	switch mode := st.Mode(); {
+	case mode.IsRegular():
+		return false, st.Size(), nil
+	case mode&os.ModeDevice != 0 && mode&os.ModeCharDevice == 0:
+		size, err := f.Seek(0, unix.SEEK_END)
+		return true, size, err
+	}
+	return false, 0, fmt.Errorf("%w: it is neither a file nor a block device", ErrFormat)
+}
