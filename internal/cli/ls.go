@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +14,7 @@ import (
 )
 
 const lsHelp = `List guests and networks with their state, addresses and accelerator, and what is wrong on the host.
+Of ports of the host that lead to guests it says how many do; taproom net forwards says which.
 
 It changes nothing. With --json the form is stable: fields are only added.
 
@@ -44,19 +46,11 @@ func (env *Env) writeStatus(w io.Writer, s own.Status) error {
 			d.Name, d.State, dash(d.Accel), fmt.Sprint(d.VCPUs), fmt.Sprintf("%d MiB", d.MemoryKiB>>10), nics(d), dash(d.Addresses...),
 		})
 	}
-	networks := [][]string{{"NETWORK", "STATE", "BRIDGE", "LEASES", "ADDRESSES"}}
-	for _, n := range s.Networks {
-		state := "inactive"
-		if n.Active {
-			state = "active"
-		}
-		networks = append(networks, []string{n.Name, state, dash(n.Bridge), fmt.Sprint(n.Leases), dash(n.Addresses...)})
-	}
 	if err := writeTable(w, guests); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := writeTable(w, networks); err != nil {
+	if err := writeTable(w, networkRows(s.Networks)); err != nil {
 		return err
 	}
 	if len(s.Problems) > 0 {
@@ -66,6 +60,37 @@ func (env *Env) writeStatus(w io.Writer, s own.Status) error {
 		fmt.Fprintln(w, env.style(yellow, "problem:"), p)
 	}
 	return nil
+}
+
+// networkRows are the rows of networks. How many of their ports of the host lead to a guest is a column where there are such.
+func networkRows(all []own.NetworkStatus) [][]string {
+	rows := [][]string{{"NETWORK", "STATE", "BRIDGE", "LEASES", "ADDRESSES"}}
+	forwards := slices.ContainsFunc(all, func(n own.NetworkStatus) bool { return len(n.Forwards) > 0 })
+	if forwards {
+		rows[0] = append(rows[0], "FORWARDS")
+	}
+	for _, n := range all {
+		state := "inactive"
+		if n.Active {
+			state = "active"
+		}
+		row := []string{n.Name, state, dash(n.Bridge), fmt.Sprint(n.Leases), dash(n.Addresses...)}
+		if forwards {
+			live := 0
+			for _, f := range n.Forwards {
+				if len(f.Live) > 0 {
+					live++
+				}
+			}
+			count := ""
+			if len(n.Forwards) > 0 {
+				count = fmt.Sprintf("%d of %d lead to guests", live, len(n.Forwards))
+			}
+			row = append(row, dash(count))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // nics says of a guest's NICs what they are, and what moves their packets: virtio/vhost, or 82×virtio/vhost.

@@ -7,6 +7,7 @@ import (
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/server"
+	"taproom/internal/network/portforward"
 	"taproom/internal/version"
 )
 
@@ -70,6 +71,13 @@ func (e *Engine) networkStatus(ctx context.Context, n *network, v *netView) own.
 		s.Notes = append(s.Notes, err.Error())
 	}
 	s.Leases = len(leases)
+	forwards, err := portforward.Look(v.live, e.targets.force(n.uuid))
+	if err != nil {
+		s.Notes = append(s.Notes, err.Error())
+	}
+	for _, f := range forwards {
+		s.Forwards = append(s.Forwards, ownForward(n, v, f))
+	}
 	return s
 }
 

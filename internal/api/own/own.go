@@ -95,6 +95,8 @@ type NetworkStatus struct {
 	Addresses []string `json:"addresses,omitempty"`
 	Leases    int      `json:"leases"`
 	Notes     []string `json:"notes,omitempty"`
+	// Forwards are ports of the host that lead to guests of one that is active, in the order of its document.
+	Forwards []Forward `json:"forwards,omitempty"`
 }
 
 // TraceRequest names the domain.

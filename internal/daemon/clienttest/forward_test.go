@@ -204,6 +204,13 @@ func TestAForwardFollowsTheGuestThatItNames(t *testing.T) {
 		c.comes("taproom says "+want, func() bool { return strings.Contains(c.forwarded(), want) })
 	}
 	says("nowhere: there is no guest 'web1', and no <host name='web1'> in the network's <dhcp>")
+	counts := func(want string) {
+		t.Helper()
+		if out, code := c.run(c.taproom("ls")); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("taproom ls: exit %d, %s; want %s", code, out, want)
+		}
+	}
+	counts("  0 of 2 lead to guests\n")
 	const mac = "52:54:00:77:00:10"
 	c.do("define", c.write("web1.xml", `<domain type='qemu'><name>web1</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os>
 		<devices><interface type='network'><mac address='`+mac+`'/><source network='lab'/></interface></devices></domain>`))
@@ -214,6 +221,7 @@ func TestAForwardFollowsTheGuestThatItNames(t *testing.T) {
 	m := c.standIn("web0", mac)
 	m.answers(80, "web1")
 	says(m.leases())
+	counts("  2 of 2 lead to guests\n")
 	c.lead(c.daemon.NS, "web1", "127.0.0.1:8080", "192.168.77.1:8080")
 	c.restart("kill")
 	c.lead(c.daemon.NS, "web1", "127.0.0.1:8080", "192.168.77.1:8080")
