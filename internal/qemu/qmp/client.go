@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"syscall"
@@ -38,6 +37,7 @@ type Client struct {
 	writing  chan struct{} // holds one token: whoever has it writes
 	done     chan struct{} // closed by the reader when the connection is over
 	entered  bool          // command mode; the reader's alone
+	rest     int           // bytes of a message that had not come whole when the reader ended; set before done is closed
 
 	mu      sync.Mutex
 	pending map[uint64]*call
@@ -64,13 +64,7 @@ func Dial(ctx context.Context, k *host.Kernel, path string) (*Client, error) {
 
 // New is Dial for a connection that exists. It owns conn from here on, also when it fails. The peer is named in errors.
 func New(ctx context.Context, k *host.Kernel, conn net.Conn, peer string) (*Client, error) {
-	c := &Client{
-		k: k, conn: conn, peer: peer,
-		events: make(chan Event, eventQueue), writing: make(chan struct{}, 1), done: make(chan struct{}),
-		pending: map[uint64]*call{},
-		base:    rand.Uint64N(1<<62/session) * session, // QEMU's numbers end at 2^63
-	}
-	c.lastID = c.base
+	c := newClient(k, conn, peer)
 	lines := newLineReader(conn, maxLine)
 	if err := c.greet(ctx, lines); err != nil {
 		_ = conn.Close()
@@ -174,6 +168,7 @@ func (c *Client) read(lines *lineReader) {
 			err = c.dispatch(line)
 		}
 		if err != nil {
+			c.rest = lines.partial()
 			c.fail(sortOut(err))
 			return
 		}

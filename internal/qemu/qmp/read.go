@@ -13,7 +13,11 @@ type lineReader struct {
 	r    *bufio.Reader
 	most int
 	long []byte
+	part int // bytes of a line that did not come to its end, after an error
 }
+
+// partial is how many bytes of a line had come when reading failed.
+func (l *lineReader) partial() int { return len(l.long) + l.part }
 
 func newLineReader(r io.Reader, most int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 4096), most: most}
@@ -39,6 +43,7 @@ func (l *lineReader) next() ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return nil, ErrTruncated
 		default:
+			l.part = len(part)
 			return nil, err
 		}
 	}
