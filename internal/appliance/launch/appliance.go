@@ -26,6 +26,7 @@ type Appliance struct {
 	mu      sync.Mutex
 	over    bool
 	written bool // a disk was attached that the guest's writes last on
+	given   bool // to another process, which ends it
 }
 
 // Launch makes one appliance: Open, Launch, and Close of the Launcher.
@@ -156,6 +157,9 @@ func (a *Appliance) kill() error {
 		return nil
 	}
 	a.over = true
+	if a.given {
+		return a.r.forget()
+	}
 	err := a.r.end()
 	if a.agent != nil {
 		err = errors.Join(err, a.agent.Close())

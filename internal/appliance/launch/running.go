@@ -242,6 +242,13 @@ func (r *running) end() error {
 	return err
 }
 
+// forget lets go of a QEMU that was given away.
+func (r *running) forget() error {
+	err := r.qemu.Close()
+	r.events.Wait()
+	return err
+}
+
 // letGo closes what is ours besides the process.
 func (r *running) letGo() {
 	if r.agent != nil {

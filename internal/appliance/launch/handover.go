@@ -1,0 +1,165 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"taproom/internal/host"
+	"taproom/internal/qemu"
+)
+
+// HandOverVersion changes with what is handed over and with what it means. Both sides must have the same.
+const HandOverVersion = 1
+
+// Facts are what the next owner of an appliance has to know of it.
+type Facts struct {
+	PID         int    `json:"pid"`
+	Start       uint64 `json:"start"` // of the process, in clock ticks after boot
+	Machine     string `json:"machine"`
+	Accelerator string `json:"accelerator"`
+	Memory      uint64 `json:"memory"` // MiB
+}
+
+// Handed is an appliance on its way from the process that launched it to another one.
+type Handed struct {
+	Facts Facts
+	// Files are the connections to the agent and the monitor, the leash and the output, in this order. As long as any process has
+	// the leash open, the appliance lives.
+	Files []*os.File
+}
+
+const (
+	handedAgent = iota
+	handedMonitor
+	handedLeash
+	handedOutput
+	handedFiles // how many
+)
+
+// Close closes what was not taken over, and ends the appliance unless its leash was sent to somebody.
+func (h *Handed) Close() {
+	for _, f := range h.Files {
+		_ = f.Close()
+	}
+	h.Files = nil
+}
+
+// HandOver gives an appliance away, one that nothing was asked of yet and that has no disk. What is left of a is its end, which
+// Exited tells: Close lets go of that. Where it fails, Close ends the appliance as ever.
+func (a *Appliance) HandOver() (_ *Handed, err error) {
+	a.attaching.Lock()
+	defer a.attaching.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.given {
+		return nil, errors.New("hand an appliance over: it was closed, or handed over before")
+	}
+	if a.target > 0 || a.sets > 0 {
+		return nil, errors.New("hand an appliance over: it has had a disk")
+	}
+	p := a.r.qemu
+	h := &Handed{
+		Facts: Facts{PID: p.PID(), Start: p.StartTime(), Machine: a.l.machine.kind, Accelerator: a.l.machine.accel, Memory: a.l.machine.memory},
+		Files: make([]*os.File, handedFiles),
+	}
+	defer func() {
+		if err != nil {
+			h.Close()
+			err = fmt.Errorf("hand an appliance over: %w", err)
+		}
+	}()
+	conn, err := a.agent.Detach()
+	if err != nil {
+		return nil, err
+	}
+	if h.Files[handedAgent], err = descriptor(conn); err != nil {
+		return nil, err
+	}
+	if h.Files[handedMonitor], err = p.QMP().Detach(); err != nil {
+		return nil, err
+	}
+	if h.Files[handedOutput], err = a.r.output.detach(); err != nil {
+		return nil, err
+	}
+	h.Files[handedLeash], a.r.leash = a.r.leash, nil
+	a.given = true
+	return h, nil
+}
+
+// descriptor is a copy of a connection's, which is closed.
+func descriptor(conn io.ReadWriteCloser) (*os.File, error) {
+	c, ok := conn.(interface{ File() (*os.File, error) })
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%T has no descriptor", conn), conn.Close())
+	}
+	f, err := c.File()
+	return f, errors.Join(err, conn.Close())
+}
+
+// Adopt takes over an appliance that was handed over, and greets its agent, so that time and random numbers are of now. Of the spec
+// only the kernel and the trace matter. The files are used up, also when it fails, and then the appliance ends.
+func Adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
+	a, err := adopt(ctx, s, h)
+	if err != nil {
+		h.Close()
+		return nil, fmt.Errorf("take over an appliance: %w", err)
+	}
+	return a, nil
+}
+
+func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
+	if len(h.Files) != handedFiles {
+		return nil, fmt.Errorf("it came with %d descriptors, not %d", len(h.Files), handedFiles)
+	}
+	l := &Launcher{spec: s, k: s.Kernel, way: WayPool}
+	if l.k == nil {
+		l.k = host.New(host.Options{})
+	}
+	if l.spec.Trace == nil {
+		l.spec.Trace = func(Stage, time.Time) {}
+	}
+	l.machine = machine{kind: h.Facts.Machine, accel: h.Facts.Accelerator, memory: h.Facts.Memory}
+	agent, err := connection(h.Files[handedAgent])
+	if err != nil {
+		return nil, err
+	}
+	monitor, err := connection(h.Files[handedMonitor])
+	if err != nil {
+		return nil, errors.Join(err, agent.Close())
+	}
+	output := readOutput(h.Files[handedOutput])
+	p, err := qemu.AdoptDisposable(ctx, l.k, h.Facts.PID, h.Facts.Start, monitor, output.tail)
+	if err != nil {
+		output.close()
+		return nil, errors.Join(err, agent.Close())
+	}
+	r := &running{k: l.k, qemu: p, agent: agent, leash: h.Files[handedLeash], output: output, resumed: make(chan struct{}), saved: make(chan error, 1)}
+	h.Files = nil
+	r.events.Go(r.hear)
+	a := &Appliance{l: l, r: r}
+	if err := a.greet(ctx); err != nil {
+		return nil, errors.Join(r.said(ctx, err), a.kill())
+	}
+	l.spec.Trace(StageReady, time.Now())
+	return a, nil
+}
+
+// connection makes one of a descriptor, which is closed.
+func connection(f *os.File) (net.Conn, error) {
+	c, err := net.FileConn(f)
+	return c, errors.Join(err, f.Close())
+}
+
+// detach stops reading and returns the end of the pipe.
+func (o *output) detach() (*os.File, error) {
+	if err := o.from.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return nil, err
+	}
+	<-o.done
+	return o.from, o.from.SetReadDeadline(time.Time{})
+}

@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"testing"
+
+	"taproom/internal/host"
+)
+
+func TestAnApplianceIsHandedOver(t *testing.T) {
+	t.Parallel()
+	l, err := Open(t.Context(), spec(t, WayTemplate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	first, err := l.Launch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := first.HandOver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.HandOver(); err == nil {
+		t.Error("it was handed over twice")
+	}
+	second, err := Adopt(t.Context(), Spec{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Info().BootID == first.Info().BootID || second.Info().Hostname == first.Info().Hostname {
+		t.Errorf("greeted as %+v and then as %+v", first.Info(), second.Info())
+	}
+	if err := second.Agent().Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var status struct{ Running bool }
+	if err := second.r.qemu.QMP().Execute(t.Context(), "query-status", nil, &status); err != nil || !status.Running {
+		t.Errorf("its monitor: %+v, %v", status, err)
+	}
+	if err := first.Close(); err != nil { // lets go
+		t.Error(err)
+	}
+	if err := second.Agent().Ping(t.Context()); err != nil {
+		t.Errorf("after its first owner has let go: %v", err)
+	}
+	pid := second.PID()
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	k := host.New(host.Options{})
+	defer k.Close()
+	if p, err := k.OpenPID(pid, h.Facts.Start); err == nil {
+		defer p.Close()
+		if over, err := p.Exited(); !over || err != nil {
+			t.Errorf("its QEMU lives on: %v", err)
+		}
+	}
+}
+
+func TestAnApplianceThatNobodyTakesOverEnds(t *testing.T) {
+	t.Parallel()
+	l, err := Open(t.Context(), spec(t, WayTemplate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, err := l.Launch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	h, err := a.HandOver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Close()
+	<-a.Exited()
+}
