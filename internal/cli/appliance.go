@@ -7,6 +7,7 @@ import (
 const applianceHelp = `Disposable appliances: small machines that open disk images, each in a QEMU of its own. No daemon and no root is needed.
 
   taproom appliance build
+  taproom appliance pool
 
 Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line is wrong.`
 
@@ -18,7 +19,7 @@ func newAppliance(env *Env) *cobra.Command {
 		}
 		return unknownCommand(c, args[0])
 	}
-	for _, sub := range []func(*Env) *cobra.Command{newApplianceBuild, newApplianceClean, newApplianceList} {
+	for _, sub := range []func(*Env) *cobra.Command{newApplianceBuild, newApplianceClean, newApplianceList, newAppliancePool} {
 		c.AddCommand(sub(env))
 	}
 	return c

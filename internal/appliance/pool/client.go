@@ -64,7 +64,9 @@ func exchange(ctx context.Context, k *host.Kernel, socket string, q request) (_ 
 
 // take asks for an appliance.
 func take(ctx context.Context, k *host.Kernel, socket string, wait bool) (net.Conn, *Parcel, error) {
-	c, r, files, err := exchange(ctx, k, socket, request{Op: opTake, Wait: wait})
+	q := newRequest(opTake)
+	q.Wait = wait
+	c, r, files, err := exchange(ctx, k, socket, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,7 +75,7 @@ func take(ctx context.Context, k *host.Kernel, socket string, wait bool) (net.Co
 
 // StatusOf asks the pool at a socket how it is.
 func StatusOf(ctx context.Context, k *host.Kernel, socket string) (Status, error) {
-	c, r, files, err := exchange(ctx, k, socket, request{Op: opStatus})
+	c, r, files, err := exchange(ctx, k, socket, newRequest(opStatus))
 	if err != nil {
 		return Status{}, err
 	}
@@ -87,7 +89,7 @@ func StatusOf(ctx context.Context, k *host.Kernel, socket string) (Status, error
 
 // Stop has the pool at a socket end, with the clones that wait there. It returns when it was told.
 func Stop(ctx context.Context, k *host.Kernel, socket string) error {
-	c, _, files, err := exchange(ctx, k, socket, request{Op: opStop})
+	c, _, files, err := exchange(ctx, k, socket, newRequest(opStop))
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,10 @@
 package pool
 
+import (
+	"fmt"
+	"io"
+)
+
 // Status is how a pool is.
 type Status struct {
 	PID       int    `json:"pid"`
@@ -10,6 +15,19 @@ type Status struct {
 	Waiting   int    `json:"waiting"`          // callers
 	Each      uint64 `json:"each"`             // bytes that one takes which waits; 0 when none was measured
 	Failed    string `json:"failed,omitempty"` // why there are no more
+}
+
+// WriteText prints it for a person.
+func (st Status) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "process %d: %d ready, %d being launched, %d handed out and alive, %d handed out in all, %d callers wait\n",
+		st.PID, st.Ready, st.Launching, st.Lent, st.Served, st.Waiting)
+	if err == nil && st.Each > 0 {
+		_, err = fmt.Fprintf(w, "one that waits takes %.1f MB\n", float64(st.Each)/1e6)
+	}
+	if err == nil && st.Failed != "" {
+		_, err = fmt.Fprintf(w, "no more are launched until somebody asks: %s\n", st.Failed)
+	}
+	return err
 }
 
 // Status tells how many there are of each.

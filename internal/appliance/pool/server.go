@@ -30,7 +30,7 @@ type Server struct {
 // session is a Serve that runs.
 type session struct {
 	*Server
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -38,16 +38,10 @@ type session struct {
 	idle   *time.Timer
 }
 
-// errStopped says that a client had the pool end, errIdle that none came.
-var (
-	errStopped = errors.New("it was told to end")
-	errIdle    = errors.New("nobody asked for anything")
-)
-
 // Serve answers until ctx is done, nobody has asked for a while, or a client has it end. The Stock stays the caller's.
 func (s *Server) Serve(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	r := &session{Server: s, cancel: cancel}
 	if s.Idle > 0 {
 		r.idle = time.AfterFunc(s.Idle, r.rest)
@@ -64,30 +58,24 @@ func (s *Server) Serve(ctx context.Context) error {
 		switch {
 		case err == nil:
 			r.begin(ctx, c)
-		case errors.Is(context.Cause(ctx), errStopped), errors.Is(context.Cause(ctx), errIdle):
-			return nil
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return nil
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ECONNABORTED):
 			// Descriptors come back when clients have theirs; there is nothing that says when.
-			if !pause(ctx, 100*time.Millisecond) {
-				return context.Cause(ctx)
-			}
+			pause(ctx, 100*time.Millisecond)
 		default:
-			cancel(err)
+			cancel()
 			return fmt.Errorf("accept a client of the pool: %w", err)
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -96,7 +84,7 @@ func (r *session) rest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.active == 0 {
-		r.cancel(errIdle)
+		r.cancel()
 	}
 }
 
@@ -138,6 +126,10 @@ func (r *session) serve(ctx context.Context, c net.Conn) {
 		}
 		return
 	}
+	if err := q.check(); err != nil {
+		_ = send(r.Kernel, c, failure(err), nil)
+		return
+	}
 	switch q.Op {
 	case opTake:
 		r.take(ctx, c, q)
@@ -147,7 +139,7 @@ func (r *session) serve(ctx context.Context, c net.Conn) {
 		_ = send(r.Kernel, c, reply{Status: &st}, nil)
 	case opStop:
 		_ = send(r.Kernel, c, reply{}, nil)
-		r.cancel(errStopped)
+		r.cancel()
 	default:
 		_ = send(r.Kernel, c, failure(fmt.Errorf("the pool cannot %q", q.Op)), nil)
 	}

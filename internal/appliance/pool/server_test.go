@@ -173,7 +173,7 @@ func TestAPoolIsNotHeldUpByNonsense(t *testing.T) {
 	k := kernel(t)
 	s := newWorld().stock(t, 1, 1)
 	socket, _ := serve(t, k, s, 0)
-	for _, nonsense := range []string{"\n", "{}\n", `{"op":"dance"}` + "\n", "{}\n{}\n", strings.Repeat("x", 2*mostLine)} {
+	for _, nonsense := range []string{"\n", "{}\n", `{"protocol":1,"handed":1,"op":"dance"}` + "\n", `{"protocol":2,"handed":1,"op":"take"}` + "\n", "{}\n{}\n", strings.Repeat("x", 2*mostLine)} {
 		c, err := k.DialUnix(t.Context(), socket)
 		if err != nil {
 			t.Fatal(err)

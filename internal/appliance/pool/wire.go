@@ -10,11 +10,13 @@ import (
 	"os"
 
 	"taproom/internal/appliance/admission"
+	"taproom/internal/appliance/launch"
 	"taproom/internal/host"
+	"taproom/internal/version"
 )
 
-// protocolVersion changes with what a request or an answer means. Who asks for an appliance finds only pools of his own
-// version, since it is in the name of their socket.
+// protocolVersion changes with what a request or an answer means. It is in the key of a pool, and in each request, since the
+// program that was found to run the pool may be of another build than its client.
 const protocolVersion = 1
 
 // Bounds of a message: one line of JSON, with the descriptors of a parcel.
@@ -31,8 +33,23 @@ const (
 )
 
 type request struct {
-	Op   string `json:"op"`
-	Wait bool   `json:"wait,omitempty"` // for memory
+	Protocol int    `json:"protocol"`
+	Handed   int    `json:"handed"` // launch.HandOverVersion
+	Op       string `json:"op"`
+	Wait     bool   `json:"wait,omitempty"` // for memory
+}
+
+func newRequest(op string) request {
+	return request{Protocol: protocolVersion, Handed: launch.HandOverVersion, Op: op}
+}
+
+// check refuses what another build means by it.
+func (q request) check() error {
+	if q.Protocol != protocolVersion || q.Handed != launch.HandOverVersion {
+		return fmt.Errorf("the pool is run by another build of taproom (%s): it speaks version %d.%d of the protocol and not %d.%d; use programs of one build",
+			version.Version, protocolVersion, launch.HandOverVersion, q.Protocol, q.Handed)
+	}
+	return nil
 }
 
 type reply struct {
