@@ -22,9 +22,11 @@ command runs one here, in the foreground, with other numbers. It keeps some appl
 has memory to spare, and hands each out once. What waits ends with the pool; what was handed out belongs to whoever has it.
 
   taproom appliance pool --size 8
+  taproom appliance pool --try
   taproom appliance pool --status
 
---status says how the pool that runs is doing, and --stop ends it.
+--status says how the pool that runs is doing, --stop ends it, and --try takes an appliance from it, says how long that took, and
+ends it; where no pool runs, one is started.
 
 Exit codes: 0 it ended as it should, 1 failed or there is no pool, 2 the command line is wrong.`
 
@@ -35,22 +37,22 @@ type poolOptions struct {
 	memory             uint64
 	machine            string
 	dir                string
-	status, stop       bool
+	status, stop, try  bool
 	ticket, background bool // of a pool that is started on demand: what it is for is on standard input, and it goes on without us
 	announce           bool // it says when it can be asked
 }
 
 func newAppliancePool(env *Env) *cobra.Command {
 	var o poolOptions
-	c := &cobra.Command{Use: "pool", Short: "Keep appliances ready", Long: appliancePoolHelp, Args: arguments(0, 0, "nothing")}
+	c := &cobra.Command{Use: "pool", Short: "Keep appliances ready", Long: appliancePoolHelp, Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
 		case o.size < 0 || o.size > pool.MostSize:
 			return &usageError{fmt.Errorf("--size %d: from 0 to %d can wait", o.size, pool.MostSize)}
 		case o.idle < 0:
 			return &usageError{fmt.Errorf("--idle %v: it is a time, or 0 for ever", o.idle)}
-		case o.status && o.stop:
-			return &usageError{errors.New("--status and --stop: one of them")}
+		case o.status && o.stop || o.status && o.try || o.stop && o.try:
+			return &usageError{errors.New("--status, --stop and --try: one of them")}
 		}
 		k := host.New(host.Options{})
 		defer k.Close()
@@ -64,6 +66,7 @@ func newAppliancePool(env *Env) *cobra.Command {
 	f.StringVar(&o.dir, "dir", "", "`folder` of the socket; the user's own without it")
 	f.BoolVar(&o.status, "status", false, "say how the pool that runs is doing")
 	f.BoolVar(&o.stop, "stop", false, "end the pool that runs")
+	f.BoolVar(&o.try, "try", false, "take an appliance from the pool, say how long that took, and end it")
 	f.BoolVar(&o.ticket, "ticket", false, "")
 	f.BoolVar(&o.background, "background", false, "")
 	f.BoolVar(&o.announce, "announce", false, "")
@@ -88,6 +91,8 @@ func (env *Env) runPool(ctx context.Context, k *host.Kernel, o poolOptions) erro
 		return env.print(st, st.WriteText)
 	case o.stop:
 		return pool.Stop(ctx, k, t.Place.Socket())
+	case o.try:
+		return env.tryPool(ctx, k, t)
 	case o.background:
 		self, err := os.Executable()
 		if err != nil {

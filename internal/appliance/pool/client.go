@@ -87,8 +87,28 @@ func StatusOf(ctx context.Context, k *host.Kernel, socket string) (Status, error
 	return *r.Status, nil
 }
 
-// Stop has the pool at a socket end, with the clones that wait there. It returns when it was told.
+// Stop has the pool at a socket end, with the clones that wait there, and returns when its process is gone.
 func Stop(ctx context.Context, k *host.Kernel, socket string) error {
+	st, err := StatusOf(ctx, k, socket)
+	if err != nil {
+		return err
+	}
+	p, err := k.OpenPID(st.PID, 0)
+	if errors.Is(err, host.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := stop(ctx, k, socket); err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
+
+// stop tells a pool to end. When it returns, nobody finds the pool any more.
+func stop(ctx context.Context, k *host.Kernel, socket string) error {
 	c, _, files, err := exchange(ctx, k, socket, newRequest(opStop))
 	if err != nil {
 		return err

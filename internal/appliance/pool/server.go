@@ -31,6 +31,7 @@ type Server struct {
 type session struct {
 	*Server
 	cancel context.CancelFunc
+	leave  func() // nobody finds the pool any more
 	tasks  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -47,10 +48,11 @@ func (s *Server) Serve(ctx context.Context) error {
 		r.idle = time.AfterFunc(s.Idle, r.rest)
 		defer r.idle.Stop()
 	}
-	stop := context.AfterFunc(ctx, func() {
+	r.leave = sync.OnceFunc(func() {
 		s.Leave()
 		_ = s.Listener.Close()
 	})
+	stop := context.AfterFunc(ctx, r.leave)
 	defer stop()
 	defer r.tasks.Wait()
 	for {
@@ -138,8 +140,9 @@ func (r *session) serve(ctx context.Context, c net.Conn) {
 		st.PID = os.Getpid()
 		_ = send(r.Kernel, c, reply{Status: &st}, nil)
 	case opStop:
-		_ = send(r.Kernel, c, reply{}, nil)
 		r.cancel()
+		r.leave() // when this returns, it has
+		_ = send(r.Kernel, c, reply{}, nil)
 	default:
 		_ = send(r.Kernel, c, failure(fmt.Errorf("the pool cannot %q", q.Op)), nil)
 	}

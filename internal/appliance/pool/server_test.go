@@ -154,14 +154,14 @@ func TestAPoolEndsWhenItIsToldAndWhenNobodyAsks(t *testing.T) {
 	if st, err := StatusOf(t.Context(), k, socket); err != nil || st.PID != os.Getpid() {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if err := Stop(t.Context(), k, socket); err != nil {
+	if err := stop(t.Context(), k, socket); err != nil {
 		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("told to end: %v", err)
 	}
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("its socket's name is left: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("told to end: %v", err)
 	}
 	_, ended = serve(t, k, s, time.Millisecond)
 	if err := <-ended; err != nil {
