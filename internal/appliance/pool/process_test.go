@@ -83,7 +83,10 @@ func newSite(t *testing.T) *site {
 // full waits until the pool has as many that wait as it wants.
 func (s *site) full(t *testing.T) pool.Status {
 	t.Helper()
-	deadline := time.Now().Add(3 * time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
 	for {
 		st, err := pool.StatusOf(t.Context(), s.k, s.place.Socket())
 		if err != nil {
@@ -92,10 +95,13 @@ func (s *site) full(t *testing.T) pool.Status {
 		if st.Ready == pool.DefaultSize && st.Launching == 0 {
 			return st
 		}
-		if st.Failed != "" || time.Now().After(deadline) {
+		if st.Failed != "" || ctx.Err() != nil {
 			t.Fatalf("the pool never was full: %+v", st)
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if memory == 0 {
 		memory = launch.DefaultMemory
 	}
-	stock := NewStock(StockConfig{
+	stock := NewStock(ctx, StockConfig{
 		Make: maker.make, Room: k.MemoryRoom, Memory: memory << 20, Size: c.Size, Launchers: runtime.NumCPU(), Look: look.C,
 	})
 	defer stock.Close()

@@ -80,7 +80,7 @@ func kernel(t *testing.T) *host.Kernel {
 func TestAnApplianceIsItsOwnersAlone(t *testing.T) {
 	k, w := kernel(t), newWorld()
 	made := make(chan *piped, 4)
-	s := NewStock(StockConfig{Make: func(ctx context.Context) (Clone, error) {
+	s := NewStock(t.Context(), StockConfig{Make: func(ctx context.Context) (Clone, error) {
 		p, err := newPiped(ctx)
 		made <- p
 		return p, err

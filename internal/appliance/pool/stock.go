@@ -66,10 +66,10 @@ type answer struct {
 // ErrEnding says that a pool is on its way out.
 var ErrEnding = errors.New("the pool is ending")
 
-// NewStock begins to fill a stock. Close it.
-func NewStock(cfg StockConfig) *Stock {
+// NewStock begins to fill a stock, until ctx is done. Close it.
+func NewStock(ctx context.Context, cfg StockConfig) *Stock {
 	s := &Stock{cfg: cfg, lent: map[Clone]bool{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background()) // until Close: launches outlive who asked for them
+	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.tasks.Go(s.look)
 	s.Refill()
 	return s

@@ -88,7 +88,7 @@ func (w *world) set(f func()) {
 
 func (w *world) stock(t *testing.T, size, launchers int) *Stock {
 	t.Helper()
-	s := NewStock(StockConfig{Make: w.make, Room: w.room, Memory: 128 * mib, Size: size, Launchers: launchers, Look: w.look})
+	s := NewStock(t.Context(), StockConfig{Make: w.make, Room: w.room, Memory: 128 * mib, Size: size, Launchers: launchers, Look: w.look})
 	t.Cleanup(s.Close)
 	return s
 }
@@ -96,16 +96,20 @@ func (w *world) stock(t *testing.T, size, launchers int) *Stock {
 // eventually looks until a status is as it should be.
 func eventually(t *testing.T, s *Stock, what string, holds func(Status) bool) Status {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
 	for {
 		st := s.Status()
 		if holds(st) {
 			return st
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
 			t.Fatalf("%s: never so; at last %+v", what, st)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
