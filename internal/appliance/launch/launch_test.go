@@ -13,10 +13,7 @@ import (
 
 	"taproom/internal/appliance/launchtest"
 	"taproom/internal/host"
-	"taproom/internal/host/hosttest"
 )
-
-func TestMain(m *testing.M) { hosttest.Main(m) }
 
 // spec is of appliances with the distribution's kernel and a cache of the test's own.
 func spec(t testing.TB, way Way) Spec {

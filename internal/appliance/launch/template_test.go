@@ -126,6 +126,10 @@ func TestClones(t *testing.T) {
 		}
 	})
 	t.Run("disks", func(t *testing.T) { disksOfClones(t, l) })
+	t.Run("a caller that is killed leaves nothing", func(t *testing.T) {
+		t.Parallel()
+		leavesNothing(t, s)
+	})
 	t.Run("it is confined and measured", func(t *testing.T) {
 		t.Parallel()
 		a := launched(t, l)
