@@ -211,7 +211,7 @@ func TestARoomIsDescribedWithItsImports(t *testing.T) {
 	}
 	b.WriteString("### `internal/attic`\n")
 	want := []string{
-		"ARCHITECTURE.md: ### `internal/engine` wants a line \"Imports: api, appliance, guest, host, network, qemu, spec.\"; it has \"\"",
+		"ARCHITECTURE.md: ### `internal/engine` wants a line \"Imports: api, appliance, guest, host, image, network, qemu, spec.\"; it has \"\"",
 		"ARCHITECTURE.md: ### `internal/guest` wants a line \"Imports: host, qemu, spec.\"; it has \"host.\"",
 		"ARCHITECTURE.md: there is no room internal/attic",
 	}

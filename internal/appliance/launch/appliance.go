@@ -79,10 +79,11 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 }
 
 func (l *Launcher) runSpec(use memoryUse, memory *os.File) runSpec {
-	return runSpec{
-		launcher: l.program, config: l.machine.config(use), cgroup: l.spec.Cgroup, memory: memory, tools: l.machine.files.Tools,
-		locks: l.locks,
+	c := l.machine.config(use)
+	if use != privateMemory { // a clone has booted already
+		c.Append += l.machine.clock()
 	}
+	return runSpec{launcher: l.program, config: c, cgroup: l.spec.Cgroup, memory: memory, tools: l.machine.files.Tools, locks: l.locks}
 }
 
 // greet tells the guest who it is. Without that, clones of one template would draw the same random numbers.

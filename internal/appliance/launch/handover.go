@@ -62,6 +62,9 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	if a.target > 0 || a.sets > 0 {
 		return nil, errors.New("hand an appliance over: it has had a disk")
 	}
+	if a.target > 0 { // whatever a disk held may have taken it over
+		return nil, errors.New("hand an appliance over: it has had a disk")
+	}
 	p := a.r.qemu
 	h := &Handed{
 		Facts: Facts{PID: p.PID(), Start: p.StartTime(), Machine: a.l.machine.kind, Accelerator: a.l.machine.accel, Memory: a.l.machine.memory},

@@ -98,7 +98,6 @@ func TestWhatCannotBeLaunchedIsRefusedWithAReason(t *testing.T) {
 	for want, spoil := range map[string]func(*Spec){
 		"appliances run on microvm, q35, pc":               func(s *Spec) { s.Machine = "isapc" },
 		"it is kvm or tcg":                                 func(s *Spec) { s.Accelerator = "xen" },
-		"a template has no NIC":                            func(s *Spec) { s.Way, s.Network = WayTemplate, true },
 		"User-Mode Linux":                                  func(s *Spec) { s.Way = WayUML },
 		"QEMU cannot be executed: /none/qemu":              func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayCold },
 		"look at QEMU: stat /none/qemu":                    func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayTemplate },

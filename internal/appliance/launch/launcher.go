@@ -81,7 +81,7 @@ func (l *Launcher) resolve(ctx context.Context) error {
 		return err
 	}
 	l.machine = machine{
-		qemu: qemu.Locate(binary), files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory, network: l.spec.Network,
+		qemu: qemu.Locate(binary), files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory,
 	}
 	if l.machine.memory == 0 {
 		l.machine.memory = max(DefaultMemory, uint64(l.spec.Files.Memory))
@@ -123,13 +123,7 @@ func (l *Launcher) chooseWay() error {
 	switch l.way {
 	case WayCold:
 	case WayAuto, WayTemplate:
-		if l.spec.Network && l.way == WayTemplate {
-			return errors.New("an appliance with a network boots: a template has no NIC; launch it cold")
-		}
 		l.way = WayTemplate
-		if l.spec.Network {
-			l.way, l.why = WayCold, "a template has no NIC"
-		}
 	case WayUML:
 		return errors.New("User-Mode Linux is not among the ways that this build has: it loses to clones of a template")
 	default:

@@ -1,10 +1,12 @@
 package launch
 
 import (
+	"fmt"
 	"strings"
 
 	"taproom/internal/appliance/build"
 	"taproom/internal/appliance/proto"
+	"taproom/internal/host"
 	"taproom/internal/qemu"
 )
 
@@ -19,12 +21,11 @@ const (
 
 // machine is all that the command line of an appliance depends on.
 type machine struct {
-	qemu    qemu.Installation
-	files   build.Files
-	kind    string // of machine: microvm, q35, pc
-	accel   string
-	memory  uint64 // MiB
-	network bool
+	qemu   qemu.Installation
+	files  build.Files
+	kind   string // of machine: microvm, q35, pc
+	accel  string
+	memory uint64 // MiB
 }
 
 // Sets of descriptors. Those of disks that are attached later come behind.
@@ -134,11 +135,6 @@ func (m machine) devices(c *qemu.Config) {
 		}}
 		c.Devices = append(c.Devices, scsiDisk(toolsID, "tools", "taproom-tools"))
 	}
-	if m.network {
-		c.AnyTCP, c.Resolves = true, true
-		c.Netdevs = []qemu.Props{{{Key: "type", Value: "user"}, {Key: "id", Value: "net0"}}}
-		c.Devices = append(c.Devices, m.device("virtio-net", qemu.Property{Key: "netdev", Value: "net0"}))
-	}
 }
 
 // accelerator is what executes the guest's instructions. Translated code has room for what a kernel and a few tools need; a
@@ -148,6 +144,20 @@ func (m machine) accelerator() qemu.Option {
 		return qemu.Option{Head: "tcg", Props: qemu.Props{{Key: "thread", Value: "single"}, {Key: "tb-size", Value: 16}}}
 	}
 	return qemu.Option{Head: m.accel}
+}
+
+// clock is what a kernel that boots is told of its processor's counter. An emulated one is the host's, and on a busy host its
+// frequency cannot be found out against an emulated timer: the kernel would not trust it, and tick a hundred times a second for
+// as long as it lives, in all clones. It is no part of what a template depends on: no two measurements are the same.
+func (m machine) clock() string {
+	if m.accel != "tcg" {
+		return ""
+	}
+	kHz, err := host.TSCFrequency()
+	if err != nil { // the kernel does what it can
+		return ""
+	}
+	return fmt.Sprintf(" tsc_early_khz=%d", kHz)
 }
 
 // SCSI targets of the appliance's controller.

@@ -35,11 +35,6 @@ func TestCommandLines(t *testing.T) {
 			m.files.Tools = "/cache/tools"
 			return m
 		}(), privateMemory},
-		"pc-cold-network": {func() machine {
-			m := testMachine("pc", "tcg")
-			m.network = true
-			return m
-		}(), ownMemory},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,9 +23,6 @@ type Spec struct {
 	QEMU        string // path of the emulator; "": qemu-system-x86_64 of the search path
 	Launcher    string // path of taproom-launch; "": beside this program, or of the search path
 
-	// Network gives the appliance a NIC behind QEMU's user-mode network, from which it reaches whatever this process can.
-	// Without it there is none, and nothing inside can reach anything.
-	Network bool
 	// Cgroup is the directory of a cgroup v2 that QEMUs are born in; "" leaves them in the caller's.
 	Cgroup string
 	// CacheDir is where templates are kept, "": DefaultCacheDir. It is this user's alone.

@@ -25,11 +25,8 @@ type Order struct {
 	CacheDir    string      `json:"cache_dir,omitempty"`
 }
 
-// NewOrder takes from a spec what a pool has to know. Appliances with a network have no template, and so no pool.
+// NewOrder takes from a spec what a pool has to know.
 func NewOrder(k *host.Kernel, s launch.Spec) (Order, error) {
-	if s.Network {
-		return Order{}, fmt.Errorf("an appliance with a network boots, so no pool has it; launch it cold")
-	}
 	o := Order{
 		Files: s.Files, Memory: s.Memory, Machine: s.Machine, Accelerator: s.Accelerator, QEMU: s.QEMU, Launcher: s.Launcher,
 		Cgroup: s.Cgroup, CacheDir: s.CacheDir,

@@ -31,7 +31,7 @@
   -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
   -device '{"driver":"virtio-scsi-pci","id":"scsi0","num_queues":1}' \
   -device '{"driver":"virtio-rng-pci","rng":"rng0"}' \
-  -device '{"driver":"scsi-hd","id":"tools","bus":"scsi0.0","scsi-id":0,"lun":0,"drive":"tools","serial":"tools"}' \
+  -device '{"driver":"scsi-hd","id":"taproom-tools","bus":"scsi0.0","scsi-id":0,"lun":0,"drive":"tools","serial":"taproom-tools"}' \
   -display none \
   -mon chardev=monitor,mode=control \
   -serial chardev:console
