@@ -23,7 +23,7 @@ type Config struct {
 var applianceFragment []byte
 
 // Appliance is the kernel of disposable appliances: file systems, RAID, LVM, LUKS, virtio; one processor, no network, no ACPI.
-func Appliance() Config { return Config{Name: "appliance", Fragment: applianceFragment, steps: 1500} }
+func Appliance() Config { return Config{Name: "appliance", Fragment: applianceFragment, steps: 1650} }
 
 // hash is a short name of what the configuration says.
 func (c Config) hash() string {
