@@ -98,6 +98,7 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench addresses
 	bin/taproom bench names
 	bin/taproom bench networks
+	bin/taproom bench copy --rounds 5
 	bin/taproom bench networks --stream --backend nft
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed

@@ -29,7 +29,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return dir, nil
 	}
 	dir := filepath.Join(os.TempDir(), "taproom-test-bench")
-	c := exec.Command("go", "build", "-o", dir+"/", "taproom/cmd/taproom", "taproom/cmd/taproomd", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet")
+	c := exec.Command("go", "build", "-o", dir+"/", "taproom/cmd/taproom", "taproom/cmd/taproomd", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-vnet", "taproom/cmd/taproom-init")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the programs: %w: %s", err, out)
@@ -221,6 +221,7 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 		{[]string{"bench", "many", "--nics", "0"}, "--nics 0"},
 		{[]string{"bench", "many", "--nics", "201"}, "--nics 201"},
 		{[]string{"bench", "many", "--guests", "0"}, "--guests 0"},
+		{[]string{"bench", "copy", "--size", "0"}, "--size 0"},
 		{[]string{"bench", "many", "--kind", "hub"}, `--kind "hub"`},
 		{[]string{"bench", "networks", "--active", "0"}, "--active [0]"},
 		{[]string{"bench", "networks", "--active", "1,2001"}, "--active [1 2001]"},

@@ -27,6 +27,7 @@ type Options struct {
 	Guests   int      // at once, where that is the question
 	Active   []int    // networks at once, where that is the question
 	Backends []string // of their rules: some of NetworkBackends
+	Copied   int      // MiB, where a copy is the question
 	Stream   bool     // of packets through few and many networks, in the place of their starts
 	Progress func(done, total int)
 }
@@ -59,6 +60,7 @@ func Members() []Member {
 		{Name: "names", About: "links of guests made and removed, beside two algorithms of the past", Run: runNames},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "networks", About: "NAT networks started and removed, with each back end of the firewall", Run: runNetworks},
+		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }

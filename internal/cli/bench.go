@@ -51,6 +51,8 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--networks %d: from 2 to %d can be measured", o.Networks, bench.MostNetworks)}
 		case o.NICs < 1 || o.NICs > bench.MostNICs:
 			return &usageError{fmt.Errorf("--nics %d: from 1 to %d can be measured", o.NICs, bench.MostNICs)}
+		case o.Copied < 1 || o.Copied > bench.MostCopied:
+			return &usageError{fmt.Errorf("--size %d: from 1 to %d MiB can be copied", o.Copied, bench.MostCopied)}
 		case o.Guests < 1 || o.Guests > bench.MostGuests:
 			return &usageError{fmt.Errorf("--guests %d: from 1 to %d can be measured", o.Guests, bench.MostGuests)}
 		case !slices.Contains(bench.NICKinds(), o.Kind):
@@ -87,6 +89,7 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntSliceVar(&o.Active, "active", bench.NetworkCounts(), "how many networks are started, where that is the question; figures are named by it")
 	c.Flags().StringSliceVar(&o.Backends, "backend", bench.NetworkBackends(), "where the rules of those are kept; figures are named by it")
 	c.Flags().BoolVar(&o.Stream, "stream", false, "measure a stream through the fewest and the most of those, in the place of their starts")
+	c.Flags().IntVar(&o.Copied, "size", 500, "how many MiB are copied, where that is the question")
 	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
