@@ -29,12 +29,12 @@ check: lint ## what the repo promises of itself: layers, sizes, documentation, p
 
 fmt: setup-build ## format the Go code with the pinned formatter
 	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
-	build/gofumpt -w cmd examples internal tools
+	build/gofumpt -w cmd disk examples internal tools
 
 lint: setup-build ## the pinned formatter and linters
 	go build -C tools -o $(CURDIR)/build/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	go build -C tools -o $(CURDIR)/build/gofumpt mvdan.cc/gofumpt
-	test -z "$$(build/gofumpt -l cmd examples internal tools)" || { build/gofumpt -d cmd examples internal tools | head -50; exit 1; }
+	test -z "$$(build/gofumpt -l cmd disk examples internal tools)" || { build/gofumpt -d cmd disk examples internal tools | head -50; exit 1; }
 	build/golangci-lint run ./...
 	cd tools && ../build/golangci-lint run ./...
 

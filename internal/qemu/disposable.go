@@ -14,8 +14,8 @@ import (
 
 // DisposableSpec is a QEMU that leaves nothing behind: it has no file of its own, and lives no longer than its leash.
 type DisposableSpec struct {
-	Launcher string  // path of taproom-launch
-	Config   *Config // Disposable, without QMP: its monitor is one of its Chardevs
+	Launcher string              // path of taproom-launch
+	Config   *Config             // Disposable, without QMP: its monitor is one of its Chardevs
 	Files    map[string]*os.File // what the Config's names stand for
 	Confinement
 	Cgroup string // directory of the cgroup v2 that QEMU is born in; "" stays in the caller's

@@ -32,7 +32,7 @@ type file struct {
 
 func load(root string) (*tree, error) {
 	t := &tree{root: root, fset: token.NewFileSet()}
-	for _, top := range []string{"cmd", "examples", "internal"} {
+	for _, top := range []string{"cmd", "disk", "examples", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 				return ignoreMissing(err)

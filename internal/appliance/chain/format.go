@@ -10,8 +10,16 @@ var magics = []struct {
 	at          int64
 	bytes, name string
 }{
-	{0, "QFI\xfb", QCOW2}, {0, "KDMV", "vmdk"}, {0, "# Disk DescriptorFile", "vmdk"}, {64, "\x7f\x10\xda\xbe", "vdi"}, {0, "vhdxfile", "vhdx"},
-	{0, "conectix", "vpc"}, {0, "QED\x00", "qed"}, {0, "LUKS\xba\xbe", "luks"}, {0, "WithoutFreeSpace", "parallels"}, {0, "WithouFreSpacExt", "parallels"},
+	{0, "QFI\xfb", QCOW2},
+	{0, "KDMV", "vmdk"},
+	{0, "# Disk DescriptorFile", "vmdk"},
+	{64, "\x7f\x10\xda\xbe", "vdi"},
+	{0, "vhdxfile", "vhdx"},
+	{0, "conectix", "vpc"},
+	{0, "QED\x00", "qed"},
+	{0, "LUKS\xba\xbe", "luks"},
+	{0, "WithoutFreeSpace", "parallels"},
+	{0, "WithouFreSpacExt", "parallels"},
 }
 
 // looksLike names the format that a file begins as; Raw where it is none that is known.

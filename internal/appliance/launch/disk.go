@@ -86,8 +86,12 @@ func planDisk(target, set int, access Access, c chain.Chain, overlay *os.File) d
 	if overlay != nil {
 		storage := p.storage("overlay-file", "file", true, true, overlay)
 		below = p.node(qemu.Props{
-			{Key: "driver", Value: chain.QCOW2}, {Key: "node-name", Value: p.prefix + "-overlay"}, {Key: "read-only", Value: false},
-			{Key: "cache", Value: unsafeCache()}, {Key: "file", Value: storage}, {Key: "backing", Value: below},
+			{Key: "driver", Value: chain.QCOW2},
+			{Key: "node-name", Value: p.prefix + "-overlay"},
+			{Key: "read-only", Value: false},
+			{Key: "cache", Value: unsafeCache()},
+			{Key: "file", Value: storage},
+			{Key: "backing", Value: below},
 		})
 	}
 	// The guest is told of an error: nobody is there to make room and let it go on.
@@ -108,8 +112,11 @@ func (p *planner) node(n qemu.Props) (name string) {
 // storage is a node that reads and writes a file, by its descriptors.
 func (p *planner) storage(name, driver string, write, scratch bool, files ...*os.File) string {
 	n := qemu.Props{
-		{Key: "driver", Value: driver}, {Key: "node-name", Value: p.prefix + "-" + name},
-		{Key: "filename", Value: qemu.FDSet{ID: p.set}.Path()}, {Key: "read-only", Value: !write}, {Key: "auto-read-only", Value: false},
+		{Key: "driver", Value: driver},
+		{Key: "node-name", Value: p.prefix + "-" + name},
+		{Key: "filename", Value: qemu.FDSet{ID: p.set}.Path()},
+		{Key: "read-only", Value: !write},
+		{Key: "auto-read-only", Value: false},
 	}
 	if scratch {
 		n = n.With("cache", unsafeCache())

@@ -53,13 +53,21 @@ func (m machine) properties() qemu.Props {
 	switch m.kind {
 	case "microvm":
 		return qemu.Props{
-			{Key: "acpi", Value: false}, {Key: "pit", Value: true}, {Key: "pic", Value: true}, {Key: "rtc", Value: true},
-			{Key: "auto-kernel-cmdline", Value: true}, {Key: "isa-serial", Value: true},
+			{Key: "acpi", Value: false},
+			{Key: "pit", Value: true},
+			{Key: "pic", Value: true},
+			{Key: "rtc", Value: true},
+			{Key: "auto-kernel-cmdline", Value: true},
+			{Key: "isa-serial", Value: true},
 		}
 	case "q35":
 		return qemu.Props{
-			{Key: "vmport", Value: false}, {Key: "usb", Value: false}, {Key: "hpet", Value: false}, {Key: "acpi", Value: false},
-			{Key: "sata", Value: false}, {Key: "smbus", Value: false},
+			{Key: "vmport", Value: false},
+			{Key: "usb", Value: false},
+			{Key: "hpet", Value: false},
+			{Key: "acpi", Value: false},
+			{Key: "sata", Value: false},
+			{Key: "smbus", Value: false},
 		}
 	}
 	return qemu.Props{{Key: "vmport", Value: false}, {Key: "usb", Value: false}, {Key: "hpet", Value: false}, {Key: "acpi", Value: false}}
@@ -111,8 +119,11 @@ func (m machine) config(use memoryUse) *qemu.Config {
 func (m machine) backMemory(c *qemu.Config, use memoryUse) {
 	c.Machine.Props = c.Machine.Props.With("memory-backend", "ram")
 	c.Objects = append(c.Objects, qemu.Props{
-		{Key: "qom-type", Value: "memory-backend-file"}, {Key: "id", Value: "ram"}, {Key: "size", Value: m.memory << 20},
-		{Key: "mem-path", Value: qemu.FDPath(memoryFile)}, {Key: "share", Value: use == frozenMemory},
+		{Key: "qom-type", Value: "memory-backend-file"},
+		{Key: "id", Value: "ram"},
+		{Key: "size", Value: m.memory << 20},
+		{Key: "mem-path", Value: qemu.FDPath(memoryFile)},
+		{Key: "share", Value: use == frozenMemory},
 	})
 	c.Incoming = use == privateMemory
 }
@@ -121,7 +132,9 @@ func (m machine) devices(c *qemu.Config) {
 	c.Devices = []qemu.Props{
 		m.device("virtio-serial", qemu.Property{Key: "id", Value: "serial0"}, qemu.Property{Key: "max_ports", Value: 2}),
 		{
-			{Key: "driver", Value: "virtserialport"}, {Key: "bus", Value: "serial0.0"}, {Key: "chardev", Value: "agent"},
+			{Key: "driver", Value: "virtserialport"},
+			{Key: "bus", Value: "serial0.0"},
+			{Key: "chardev", Value: "agent"},
 			{Key: "name", Value: proto.PortName},
 		},
 		m.device("virtio-scsi", qemu.Property{Key: "id", Value: "scsi0"}, qemu.Property{Key: "num_queues", Value: 1}),
@@ -130,8 +143,11 @@ func (m machine) devices(c *qemu.Config) {
 	if m.files.Tools != "" {
 		c.FDSets = append(c.FDSets, qemu.FDSet{ID: toolsSet, ReadOnly: toolsFile})
 		c.Blockdevs = []qemu.Props{{
-			{Key: "driver", Value: "file"}, {Key: "node-name", Value: "tools"}, {Key: "filename", Value: qemu.FDSet{ID: toolsSet}.Path()},
-			{Key: "read-only", Value: true}, {Key: "auto-read-only", Value: false},
+			{Key: "driver", Value: "file"},
+			{Key: "node-name", Value: "tools"},
+			{Key: "filename", Value: qemu.FDSet{ID: toolsSet}.Path()},
+			{Key: "read-only", Value: true},
+			{Key: "auto-read-only", Value: false},
 		}}
 		c.Devices = append(c.Devices, scsiDisk(toolsID, "tools", "taproom-tools"))
 	}
@@ -169,7 +185,12 @@ const (
 // scsiDisk is a disk on the appliance's controller.
 func scsiDisk(target int, node, serial string) qemu.Props {
 	return qemu.Props{
-		{Key: "driver", Value: "scsi-hd"}, {Key: "id", Value: serial}, {Key: "bus", Value: "scsi0.0"}, {Key: "scsi-id", Value: target},
-		{Key: "lun", Value: 0}, {Key: "drive", Value: node}, {Key: "serial", Value: serial},
+		{Key: "driver", Value: "scsi-hd"},
+		{Key: "id", Value: serial},
+		{Key: "bus", Value: "scsi0.0"},
+		{Key: "scsi-id", Value: target},
+		{Key: "lun", Value: 0},
+		{Key: "drive", Value: node},
+		{Key: "serial", Value: serial},
 	}
 }

@@ -41,6 +41,9 @@ var distribution = sync.OnceValues(func() (build.Files, error) {
 	return build.Ensure(context.Background(), build.Options{AgentPath: filepath.Join(dir, "taproom-init"), Which: build.Distribution})
 })
 
+// Programs is the folder that they are in.
+func Programs() (string, error) { return programs() }
+
 // Program is the path of one of our programs.
 func Program(t testing.TB, name string) string {
 	t.Helper()

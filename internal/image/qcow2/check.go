@@ -19,8 +19,8 @@ const (
 	mostL1         = 32 << 20 // bytes of the first table that QEMU reads
 	// mostL2 bounds what is read of second tables, in bytes: those of a disk of 2 TiB. What a larger one, or one that was made
 	// to keep us busy, has beyond that is not looked at.
-	mostL2 = 256 << 20
-	extendedL2     = 1 << 4   // incompatible feature: entries of 128 bits
+	mostL2     = 256 << 20
+	extendedL2 = 1 << 4 // incompatible feature: entries of 128 bits
 )
 
 // Check looks for clusters that an image of some length in bytes refers to and does not have: QEMU would show zeroes in

@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"taproom/internal/appliance/build"
+	"taproom/internal/appliance/launch"
+	"taproom/internal/appliance/pool"
+)
+
+// Appliance is a machine that has opened images. Close it. It ends with this process too, however that ends. Its methods may be
+// called at the same time.
+type Appliance struct {
+	a     *launch.Appliance
+	disks []Device
+}
+
+// Launch starts an appliance and gives it the images, in their order. It returns when the appliance has found them. ctx bounds that;
+// the appliance lives on when ctx ends later. An image that is refused is an *Error.
+func Launch(ctx context.Context, s Spec) (*Appliance, error) {
+	way := launch.WayAuto
+	if s.Way != Auto {
+		var err error
+		if way, err = launch.ParseWay(string(s.Way)); err != nil {
+			return nil, err
+		}
+	}
+	files, err := prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	a, err := start(ctx, launch.Spec{Files: files, Way: way, Memory: s.Memory, QEMU: s.QEMU})
+	if err != nil {
+		return nil, err
+	}
+	out := &Appliance{a: a}
+	for _, i := range s.Images {
+		d, err := a.Attach(ctx, launch.Disk{Path: i.Path, Format: i.Format, Access: i.Access, Within: i.Within})
+		if err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+		out.disks = append(out.disks, Device{Name: d.Name, Size: int64(d.Capacity), ReadOnly: i.Access == ReadOnly})
+	}
+	return out, nil
+}
+
+// start makes the machine. Auto starts no process of the pool's behind the caller's back.
+func start(ctx context.Context, s launch.Spec) (*launch.Appliance, error) {
+	if s.Way == launch.WayPool {
+		return pool.Launch(ctx, s, pool.Options{Wait: true})
+	}
+	return launch.Launch(ctx, s)
+}
+
+// prepare finds what appliances boot from, or makes it.
+func prepare(ctx context.Context, s Spec) (build.Files, error) {
+	agent, err := findProgram("taproom-init")
+	if err != nil {
+		return build.Files{}, err
+	}
+	return build.Ensure(ctx, build.Options{AgentPath: agent, Progress: s.Progress})
+}
+
+// findProgram finds one of taproom's programs beside the running one, or by the search path.
+func findProgram(name string) (string, error) {
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("find %s, which runs inside of appliances: %w; put it beside this program or into the search path", name, err)
+	}
+	return path, nil
+}
+
+// Disks are the images' disks, in the order of the Spec.
+func (a *Appliance) Disks() []Device { return a.disks }
+
+// Close ends the appliance. Where images are written to, it waits until everything is on the host's disk; an error then means that
+// something may be missing. ctx bounds that, and the appliance is gone in any case.
+func (a *Appliance) Close(ctx context.Context) error { return a.a.Shutdown(ctx) }
