@@ -19,6 +19,9 @@ func (e *Engine) recallSaves(context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err == nil {
+		_, err = e.k.SweepTemp(e.paths.Saves()) // of a document that was being changed
+	}
 	if err != nil {
 		return err
 	}

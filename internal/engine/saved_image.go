@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -12,6 +14,7 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/guest"
 	"taproom/internal/guest/saveimage"
+	"taproom/internal/host"
 	"taproom/internal/spec"
 )
 
@@ -77,8 +80,7 @@ func (e *Engine) SavedImageXML(ctx context.Context, path string, flags uint32) (
 	return string(guest.Inactive(doc, flags&server.SavedXMLSecure != 0).Format()), nil
 }
 
-// DefineSavedImage implements server.DomainStates. The document of an image is rewritten in place: it may be as long as
-// the image has room for, and the stream stays where it is.
+// DefineSavedImage implements server.DomainStates. The document may be as long as the image has room for.
 func (e *Engine) DefineSavedImage(ctx context.Context, path, xml string, flags uint32) error {
 	if flags&server.SaveRunning != 0 && flags&server.SavePaused != 0 {
 		return virterr.New(virterr.InvalidArg, "a guest cannot be both running and paused when it is restored")
@@ -107,8 +109,33 @@ func (e *Engine) DefineSavedImage(ctx context.Context, path, xml string, flags u
 	if err != nil {
 		return virterr.New(virterr.OperationFailed, "saved image %s: %w", path, err)
 	}
-	if err := errors.Join(e.k.WriteAt(s.file, head, 0), e.k.Sync(s.file)); err != nil {
+	if err := e.rewriteSaved(ctx, s, head); err != nil {
 		return savedError(path, err)
 	}
 	return nil
+}
+
+// rewriteSaved has an image begin otherwise. A header that was half written would take the guest's state with it, so a copy of the
+// image is put in its place, which costs nothing where files can share their storage. What has no other name to be put in the place
+// of, a device, is written where it is, and so is a file of several names, which would part from the others.
+func (e *Engine) rewriteSaved(ctx context.Context, s *savedImage, head []byte) error {
+	st, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	is, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || !st.Mode().IsRegular() || is.Nlink > 1 {
+		return errors.Join(e.k.WriteAt(s.file, head, 0), e.k.Sync(s.file))
+	}
+	path, err := filepath.EvalSymlinks(s.path)
+	if err != nil {
+		return err
+	}
+	n := host.NewFile{Path: path, Mode: st.Mode().Perm(), Owner: int(is.Uid), Group: int(is.Gid)}
+	return e.k.ReplaceFile(n, func(to *os.File) error {
+		if err := e.k.CopyContent(ctx, to, s.file, false); err != nil {
+			return err
+		}
+		return e.k.WriteAt(to, head, 0)
+	})
 }
