@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// piece is what is read and written at once: with less, the guest's processor is what limits; with more, it is no faster.
-	piece = 1 << 20
+	// piece is what is read and written at once. An emulated processor has 0.2 to 0.5 s of work with 300 MB of that, with 1 MiB
+	// up to 0.9, with 512 KiB up to 2.2.
+	piece = 4 << 20
 	// align is what O_DIRECT wants of addresses, offsets and lengths, on any disk.
 	align = 4096
 	// tellEvery is how often the host is told how far a copy is.

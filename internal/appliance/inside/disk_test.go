@@ -104,11 +104,11 @@ func whatIsSyncedIsOnTheDisk(ctx context.Context, t *testing.T, p template) {
 // Bulk goes through disks of its own, and is the same afterwards. None of the sizes is whole blocks.
 func bulkArrivesWhole(ctx context.Context, t *testing.T, p template) {
 	m := greeted(ctx, t, p)
-	m.attach(ctx, t, mkfs(t, 32, image(t)), "D1", false)
+	m.attach(ctx, t, mkfs(t, 64, image(t)), "D1", false)
 	if _, err := m.agent.Mount(ctx, proto.Mount{Device: "serial:D1", At: "/"}); err != nil {
 		t.Fatal(err)
 	}
-	for i, size := range []int{3*piece + 777, 0, 1, align, piece} {
+	for i, size := range []int{2*piece + 777, 0, 1, align, piece} {
 		want := noise(uint64(i), size)
 		room := (size + 2*align) &^ (align - 1)
 		source, target := filepath.Join(t.TempDir(), "source"), filepath.Join(t.TempDir(), "target")

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +50,7 @@ func (m *machine) run(ctx context.Context, c proto.Command, args ...string) (std
 
 func programsRunAndEnd(ctx context.Context, t *testing.T, p template) {
 	m := p.clone(ctx, t)
+	m.agent.Beat = time.Hour // a ping would wake what shall be idle
 	const id = "0123456789abcdef0123456789abcdef"
 	if _, err := m.agent.Hello(ctx, proto.Greeting{Hostname: "appliance", MachineID: id}); err != nil {
 		t.Fatal(err)
@@ -88,10 +91,26 @@ func programsRunAndEnd(ctx context.Context, t *testing.T, p template) {
 	if _, _, _, err := m.run(ctx, proto.Command{MaxOutput: 10_000}, "flood"); !errors.Is(err, proto.ErrOutput) {
 		t.Errorf("a program that prints too much: %v", err)
 	}
+	idleIsIdle(ctx, t, m)
 	imageIsSeenByTools(ctx, t, m)
 	givenUp(ctx, t, m)
 	if err := m.agent.Shutdown(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// idleIsIdle has a program watch the first process while that waits for it: of a thousand clones, each that woke by itself would be paid
+// for a thousand times. Go's watchdog thread, once awake for good, would count some 200.
+func idleIsIdle(ctx context.Context, t *testing.T, m *machine) {
+	out, errs, e, err := m.run(ctx, proto.Command{}, "idle")
+	n, parseErr := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil || parseErr != nil || e != (proto.Exit{}) {
+		t.Fatalf("idle: %q, %q, %+v, %v", out, errs, e, err)
+	}
+	t.Logf("the first process woke %d times in two seconds", n)
+	const most = 20 // it falls asleep step by step
+	if n > most {
+		t.Errorf("the first process woke %d times in two seconds in which nothing was asked of it, want %d at most", n, most)
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -57,9 +60,34 @@ func main() {
 	case "die":
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGTERM)
 		<-forever()
+	case "idle": // how often a thread of the first process went to sleep again while nothing was asked of it
+		before := switches()
+		time.Sleep(2 * time.Second)
+		fmt.Println(switches() - before)
 	case "exit":
 		os.Exit(7)
 	}
+}
+
+// switches is how often the threads of the first process have gone to sleep.
+func switches() (sum int) {
+	threads, _ := filepath.Glob("/proc/1/task/*/status")
+	if len(threads) == 0 {
+		os.Exit(1)
+	}
+	for _, path := range threads {
+		b, _ := os.ReadFile(path)
+		for line := range strings.Lines(string(b)) {
+			if text, ok := strings.CutPrefix(line, "voluntary_ctxt_switches:"); ok {
+				n, err := strconv.Atoi(strings.TrimSpace(text))
+				if err != nil {
+					os.Exit(1)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum
 }
 
 // forever is never ready. A channel alone would have Go see a deadlock.
