@@ -23,7 +23,7 @@ func newApplianceList(env *Env) *cobra.Command {
 		Use: "list", Short: "List what was made for appliances", Long: applianceListHelp, Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing,
 	}
 	c.RunE = func(*cobra.Command, []string) error {
-		list, err := build.List("")
+		list, err := build.List(build.Options{})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func newApplianceClean(env *Env) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "remove what is in use as well")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		gone, err := build.Clean(c.Context(), "", all)
+		gone, err := build.Clean(c.Context(), build.Options{}, all)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type report struct {
 }
 
 // bootWithin is how long a machine may take here: it takes two seconds on an idle host.
-const bootWithin = 3 * time.Minute
+const bootWithin = 6 * time.Minute
 
 // needed is what appliances promise to disks from anywhere, beside what mounts at once.
 func needed() []string {

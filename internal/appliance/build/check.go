@@ -20,7 +20,7 @@ import (
 )
 
 // answerWithin is how long a new kernel may take to its first answer. It takes a third of a second, emulated, on an idle host.
-const answerWithin = 2 * time.Minute
+const answerWithin = 5 * time.Minute
 
 // checkBoot boots a kernel in the smallest machine that an appliance runs in, emulated, and waits until its first process answers.
 func checkBoot(ctx context.Context, agent []byte, image string) (err error) {

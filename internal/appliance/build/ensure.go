@@ -65,14 +65,7 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.AgentPath == "" {
-		path, err := agentBeside()
-		if err != nil {
-			return Files{}, err
-		}
-		o.AgentPath = path
-	}
-	agent, err := initramfs.ReadAgent(o.AgentPath)
+	agent, err := readAgent(o.AgentPath)
 	if err != nil {
 		return Files{}, err
 	}
@@ -113,13 +106,16 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	return f, nil
 }
 
-// agentBeside is the agent that was installed with this program.
-func agentBeside() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the appliance's agent: %w", err)
+// readAgent reads the agent, where no path is given the one that was installed with this program.
+func readAgent(path string) ([]byte, error) {
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find the appliance's agent: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(self), "taproom-init")
 	}
-	return filepath.Join(filepath.Dir(self), "taproom-init"), nil
+	return initramfs.ReadAgent(path)
 }
 
 // key is a short hash of what an appliance boots from. A kernel's path names its version or its inputs.
@@ -164,14 +160,18 @@ func ownKernel(ctx context.Context, c cache.Folder, agent []byte, o Options) (k 
 		k, own = kbuild.Find(c, kbuild.Appliance())
 		return k, own, nil
 	case Own:
-		k, err = kbuild.Build(ctx, c, kbuild.Appliance(), kbuild.Options{
-			Force: o.Force, Progress: o.Progress,
-			Check: func(ctx context.Context, image string) error { return checkBoot(ctx, agent, image) },
-		})
+		k, err = buildKernel(ctx, c, kbuild.Appliance(), agent, o)
 		return k, true, err
 	case Distribution:
 	}
 	return kernel.Kernel{}, false, nil
+}
+
+func buildKernel(ctx context.Context, c cache.Folder, config kbuild.Config, agent []byte, o Options) (kernel.Kernel, error) {
+	return kbuild.Build(ctx, c, config, kbuild.Options{
+		Force: o.Force, Progress: o.Progress,
+		Check: func(ctx context.Context, image string) error { return checkBoot(ctx, agent, image) },
+	})
 }
 
 // layout is an appliance's initramfs.

@@ -10,6 +10,7 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/kbuild"
+	"taproom/internal/appliance/kernel"
 	"taproom/internal/appliance/toolbox"
 )
 
@@ -19,23 +20,26 @@ type Kept struct {
 	Path   string `json:"path"`
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source,omitempty"` // of a kernel of our own
-	// Current is what this program takes: the newest of what it could have made itself.
+	// Current is what this program takes.
 	Current bool `json:"current"`
 }
 
 // List returns what was made for appliances, by kind and path. The distribution's kernel is the built-in guest's as well, and is not
 // in it.
-func List(cacheDir string) ([]Kept, error) {
-	c, err := cache.Open(cacheDir)
+func List(o Options) ([]Kept, error) {
+	c, err := cache.Open(o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
-	config := kbuild.Appliance()
-	own, _ := kbuild.Find(c, config)
+	taken := map[string]bool{}
+	for _, config := range []kbuild.Config{kbuild.Appliance()} {
+		if k, found := kbuild.Find(c, config); found {
+			taken[filepath.Dir(k.Image)] = true
+		}
+	}
 	list := []Kept{}
 	for _, b := range kbuild.List(c) {
-		image := filepath.Join(b.Dir, filepath.Base(own.Image))
-		list = append(list, Kept{Kind: "kernel", Path: b.Dir, Bytes: b.Bytes, Source: b.Source, Current: own.Image != "" && image == own.Image})
+		list = append(list, Kept{Kind: "kernel", Path: b.Dir, Bytes: b.Bytes, Source: b.Source, Current: taken[b.Dir]})
 	}
 	tools, _ := toolbox.Find(c)
 	for _, path := range toolbox.List(c) {
@@ -45,9 +49,9 @@ func List(cacheDir string) ([]Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := slices.MaxFunc(append([]string{""}, archives...), func(a, b string) int { return cmp.Compare(modified(a), modified(b)) })
+	current := initramfsOf(c, o)
 	for _, path := range archives {
-		list = append(list, file("initramfs", path, path == newest))
+		list = append(list, file("initramfs", path, slices.Contains(current, path)))
 	}
 	slices.SortFunc(list, func(a, b Kept) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Path, b.Path)) })
 	return list, nil
@@ -61,19 +65,26 @@ func file(kind, path string, current bool) Kept {
 	return k
 }
 
-// modified is when a file was last written or used, as a number; 0 where it is not there.
-func modified(path string) int64 {
-	info, err := os.Stat(path)
+// initramfsOf are the paths at which this program would find an initramfs: for our own kernel, and for the distribution's.
+func initramfsOf(c cache.Folder, o Options) []string {
+	agent, err := readAgent(o.AgentPath)
 	if err != nil {
-		return 0
+		return nil // a program without an agent makes none
 	}
-	return info.ModTime().UnixNano()
+	var paths []string
+	if k, found := kbuild.Find(c, kbuild.Appliance()); found {
+		paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))
+	}
+	if k, err := kernel.Cached(c.Dir()); err == nil {
+		paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))
+	}
+	return paths
 }
 
 // Clean removes what List shows and this program does not take, or all of it, and returns what it removed. An appliance that runs
 // has read what it needs, but for the tools: their disk stays open until the appliance ends.
-func Clean(ctx context.Context, cacheDir string, all bool) ([]Kept, error) {
-	c, err := cache.Open(cacheDir)
+func Clean(ctx context.Context, o Options, all bool) ([]Kept, error) {
+	c, err := cache.Open(o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +93,7 @@ func Clean(ctx context.Context, cacheDir string, all bool) ([]Kept, error) {
 		return nil, err
 	}
 	defer unlock()
-	list, err := List(cacheDir)
+	list, err := List(o)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const metaPackage = "linux-image-amd64"
 // Ensure returns the newest of the distribution's kernels in the cache, and fetches the current one where there is none.
 // The cache's lock must be held.
 func Ensure(ctx context.Context, c cache.Folder, progress func(string)) (Kernel, error) {
-	k, err := cached(c.Dir())
+	k, err := Cached(c.Dir())
 	if errors.Is(err, ErrNoKernel) {
 		return fetch(ctx, c, progress)
 	}

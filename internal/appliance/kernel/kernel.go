@@ -30,8 +30,8 @@ const (
 // ErrNoKernel is returned when there is no kernel in the cache and none can be fetched.
 var ErrNoKernel = errors.New("no guest kernel")
 
-// cached returns the newest kernel in the cache, or ErrNoKernel.
-func cached(folder string) (Kernel, error) {
+// Cached returns the newest kernel in the cache, or ErrNoKernel.
+func Cached(folder string) (Kernel, error) {
 	dirs, err := filepath.Glob(filepath.Join(folder, kernelPrefix+"*"))
 	if err != nil {
 		return Kernel{}, err
