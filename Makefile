@@ -100,6 +100,8 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench networks
 	bin/taproom bench copy --rounds 5
 	bin/taproom bench networks --stream --backend nft
+	bin/taproom bench boot
+	bin/taproom bench parallel --appliances 10,20,50,100,200,500,1000
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed
 	tools/peers.sh build/peers
@@ -108,6 +110,7 @@ bench-peers: build ## the same by turns with the distribution's libvirtd and dns
 	bin/taproom bench api --peers build/peers
 	bin/taproom bench addresses --peers build/peers
 	bin/taproom bench networks --peers build/peers --rounds 5 --active 1,20,100
+	bin/taproom bench boot --peers build/peers --rounds 5
 
 BASE ?= HEAD
 bench-ab: build ## this tree by turns with revision BASE, and whether they differ

@@ -14,22 +14,24 @@ import (
 
 // Options are what a benchmark takes.
 type Options struct {
-	Programs string // folder of taproomd and its siblings
-	Peers    string // folder with peers that are not installed, "" for none
-	Base     string // folder with the programs of another build to compare with, "" for none
-	Rounds   int
-	Domains  int      // how many are defined where that is the question
-	Networks int      // how many are served where that is the question
-	NICs     int      // of one guest, where that is the question
-	Kind     string   // of those NICs: one of NICKinds
-	Machine  string   // of that guest
-	Counts   []int    // of links made at once, where that is the question
-	Guests   int      // at once, where that is the question
-	Active   []int    // networks at once, where that is the question
-	Backends []string // of their rules: some of NetworkBackends
-	Copied   int      // MiB, where a copy is the question
-	Stream   bool     // of packets through few and many networks, in the place of their starts
-	Progress func(done, total int)
+	Programs   string // folder of taproomd and its siblings
+	Peers      string // folder with peers that are not installed, "" for none
+	Base       string // folder with the programs of another build to compare with, "" for none
+	Rounds     int
+	Domains    int      // how many are defined where that is the question
+	Networks   int      // how many are served where that is the question
+	NICs       int      // of one guest, where that is the question
+	Kind       string   // of those NICs: one of NICKinds
+	Machine    string   // of that guest
+	Counts     []int    // of links made at once, where that is the question
+	Guests     int      // at once, where that is the question
+	Active     []int    // networks at once, where that is the question
+	Backends   []string // of their rules: some of NetworkBackends
+	Stream     bool     // of packets through few and many networks, in the place of their starts
+	Copied     int      // MiB, where a copy is the question
+	Ways       []string // to an appliance: some of BootWays
+	Appliances []int    // alive at a time, where that is the question
+	Progress   func(done, total int)
 }
 
 // build is a folder of programs that is measured and what its figures' names begin with.
@@ -61,6 +63,8 @@ func Members() []Member {
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "networks", About: "NAT networks started and removed, with each back end of the firewall", Run: runNetworks},
 		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy},
+		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot},
+		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }

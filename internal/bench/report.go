@@ -18,6 +18,8 @@ type Report struct {
 	Skipped []Skip       `json:"skipped"`
 	Compare []Comparison `json:"compare,omitempty"`
 	Notes   []string     `json:"notes,omitempty"` // what the figures do not say by themselves
+	Boot    *Boot        `json:"boot,omitempty"`
+	Plot    *Plot        `json:"plot,omitempty"`
 }
 
 func newReport(name string) *Report {
@@ -95,6 +97,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if r.Boot != nil {
+		r.Boot.writeText(w, r.Host)
+	}
+	if r.Plot != nil {
+		r.Plot.writeText(w)
 	}
 	for _, c := range r.Compare {
 		fmt.Fprintf(w, "%s: %.2f of the other build's, %s (p = %.2g)\n", c.Name, c.Ratio, c.verdict(), c.P)

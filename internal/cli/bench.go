@@ -55,6 +55,10 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--size %d: from 1 to %d MiB can be copied", o.Copied, bench.MostCopied)}
 		case o.Guests < 1 || o.Guests > bench.MostGuests:
 			return &usageError{fmt.Errorf("--guests %d: from 1 to %d can be measured", o.Guests, bench.MostGuests)}
+		case !subset(o.Ways, bench.BootWays()):
+			return &usageError{fmt.Errorf("--way %s: there are %s", strings.Join(o.Ways, ","), strings.Join(bench.BootWays(), ", "))}
+		case len(o.Appliances) == 0 || slices.Min(o.Appliances) < 1 || slices.Max(o.Appliances) > bench.MostAppliances:
+			return &usageError{fmt.Errorf("--appliances %v: from 1 to %d each can be measured", o.Appliances, bench.MostAppliances)}
 		case !slices.Contains(bench.NICKinds(), o.Kind):
 			return &usageError{fmt.Errorf("--kind %q: a NIC is one of %s", o.Kind, strings.Join(bench.NICKinds(), ", "))}
 		case len(o.Counts) == 0 || slices.Min(o.Counts) < 1 || slices.Max(o.Counts) > bench.MostLinks:
@@ -91,6 +95,8 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().BoolVar(&o.Stream, "stream", false, "measure a stream through the fewest and the most of those, in the place of their starts")
 	c.Flags().IntVar(&o.Copied, "size", 500, "how many MiB are copied, where that is the question")
 	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
+	c.Flags().StringSliceVar(&o.Ways, "way", bench.BootWays(), "how appliances come to be that are measured")
+	c.Flags().IntSliceVar(&o.Appliances, "appliances", bench.ParallelSteps(), "how many appliances are alive at a time, where that is the question; figures are named by it")
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")

@@ -71,11 +71,22 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 	if err := a.greet(ctx); err != nil {
 		return nil, errors.Join(r.said(ctx, err), a.kill())
 	}
-	if at := r.output.spokeAt(); use == ownMemory && !at.IsZero() {
-		l.spec.Trace(StageKernel, at)
+	if use == ownMemory {
+		l.traceOutput(r.output)
 	}
 	l.spec.Trace(StageReady, time.Now())
 	return a, nil
+}
+
+// traceOutput tells what the console said of the boot.
+func (l *Launcher) traceOutput(o *output) {
+	first, init := o.spokeAt()
+	if !first.IsZero() {
+		l.spec.Trace(StageKernel, first)
+	}
+	if !init.IsZero() {
+		l.spec.Trace(StageInit, init)
+	}
 }
 
 func (l *Launcher) runSpec(use memoryUse, memory *os.File) runSpec {

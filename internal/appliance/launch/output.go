@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"sync"
@@ -20,7 +21,11 @@ type output struct {
 	mu    sync.Mutex
 	last  []byte
 	first time.Time // when the first byte came
+	init  time.Time // when the kernel said initMarker
 }
+
+// initMarker is what a kernel that is not told to be quiet says when it begins its first process.
+const initMarker = "Run /init as init process"
 
 func readOutput(from *os.File) *output {
 	o := &output{from: from, done: make(chan struct{})}
@@ -49,16 +54,19 @@ func (o *output) add(b []byte) {
 		o.first = time.Now()
 	}
 	o.last = append(o.last, b...)
+	if o.init.IsZero() && bytes.Contains(o.last, []byte(initMarker)) {
+		o.init = time.Now()
+	}
 	if over := len(o.last) - keptOutput; over > 0 {
 		o.last = append(o.last[:0], o.last[over:]...)
 	}
 }
 
-// spokeAt is when the first byte came; zero where none has.
-func (o *output) spokeAt() time.Time {
+// spokeAt is when the first byte came, and when the kernel began its first process; zero where nothing said so.
+func (o *output) spokeAt() (first, init time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.first
+	return o.first, o.init
 }
 
 // shown is how much of it is in an error.

@@ -13,7 +13,7 @@ func TestOutputKeepsTheEndInWordsThatAreFitForAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := readOutput(r)
-	if !o.spokeAt().IsZero() {
+	if first, _ := o.spokeAt(); !first.IsZero() {
 		t.Error("it has said something before it did")
 	}
 	for range 1000 {
@@ -30,8 +30,22 @@ func TestOutputKeepsTheEndInWordsThatAreFitForAMessage(t *testing.T) {
 	if len(got) > shown+8 || !strings.HasPrefix(got, "flood") && !strings.Contains(got, "flood flood") || !strings.HasSuffix(got, " [31mred?;panic") {
 		t.Errorf("%d bytes, ending in %q", len(got), got[max(0, len(got)-40):])
 	}
-	if len(o.last) > keptOutput || o.spokeAt().IsZero() {
-		t.Errorf("%d bytes are kept, spoke at %v", len(o.last), o.spokeAt())
+	first, init := o.spokeAt()
+	if len(o.last) > keptOutput || first.IsZero() || !init.IsZero() {
+		t.Errorf("%d bytes are kept, spoke at %v, began its first process at %v", len(o.last), first, init)
 	}
 	o.close()
+}
+
+func TestTheConsoleTellsWhenTheFirstProcessBegins(t *testing.T) {
+	t.Parallel()
+	o := &output{}
+	o.add([]byte("[    0.5] Run /init as in"))
+	if _, init := o.spokeAt(); !init.IsZero() {
+		t.Errorf("half a line told of it: %v", init)
+	}
+	o.add([]byte("it process\r\n"))
+	if first, init := o.spokeAt(); init.Before(first) || init.IsZero() {
+		t.Errorf("spoke at %v, its first process at %v", first, init)
+	}
 }

@@ -34,10 +34,11 @@ type Spec struct {
 // Stage is a point on the way of an appliance.
 type Stage string
 
-// The stages, in their order. A clone has no StageKernel.
+// The stages, in their order. A clone has no StageKernel and no StageInit, nor has a kernel that is told to be quiet.
 const (
 	StageExec     Stage = "exec"     // QEMU was executed
 	StageKernel   Stage = "kernel"   // the first byte of the guest's kernel on its console
+	StageInit     Stage = "init"     // the guest's kernel began its first process, by its own word on the console
 	StageRestored Stage = "restored" // a clone runs where its template stopped
 	StageReady    Stage = "ready"    // the agent answered
 	StageClosed   Stage = "closed"   // QEMU is gone

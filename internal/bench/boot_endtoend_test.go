@@ -1,0 +1,53 @@
+package bench_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheCommandMeasuresAppliancesWithStableNames(t *testing.T) {
+	t.Parallel()
+	r := report(t, programs(t), "boot", "--way", "template,pool,pool_mounted")
+	want := []string{
+		"floor.qemu ms", "template.ready ms", "pool.ready ms", "pool_mounted.ready ms",
+		"template.stage.exec ms", "template.stage.restored ms", "template.stage.agent ms", "template.stage.shutdown ms",
+	}
+	var got []string
+	for _, f := range r.Figures {
+		if f.Name != "template.made" { // once, not in rounds
+			got = append(got, f.Name+" "+f.Unit)
+		}
+		if f.Median <= 0 {
+			t.Errorf("nothing was measured: %+v", f)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("figures (-want +got):\n%s", d)
+	}
+	if len(r.Skipped) != 1 || r.Skipped[0].Name != "peer.libguestfs" {
+		t.Errorf("skipped %+v, want the peer alone", r.Skipped)
+	}
+	b := r.Boot
+	if b == nil || b.Passes != 2 || b.SMP != 1 || b.Memsize == 0 || b.Machine == "" || b.Version == "" || b.Append == "" || len(b.Results) != 3 || len(b.Stages) != 4 {
+		t.Errorf("the report does not say what was measured: %+v", b)
+	}
+}
+
+func TestTheCommandHasAHundredAppliancesAliveAtATime(t *testing.T) {
+	t.Parallel()
+	r := report(t, programs(t), "parallel", "--appliances", "100")
+	for _, name := range []string{"clones count", "pss MB", "pss_mounted MB", "time.100 s", "launches.100 1/s", "launch.100 ms"} {
+		name, unit, _ := strings.Cut(name, " ")
+		if f, ok := r.Figure(name); !ok || f.Unit != unit || f.Median <= 0 {
+			t.Errorf("%s: %+v, want a figure in %s", name, f, unit)
+		}
+	}
+	if f, _ := r.Figure("clones"); f.Median != 100 {
+		t.Errorf("%v were alive at a time: %v", f.Median, r.Notes)
+	}
+	if r.Plot == nil || len(r.Plot.Points) != 1 {
+		t.Errorf("the plot has %+v, want a point for each step", r.Plot)
+	}
+}
