@@ -27,7 +27,7 @@ func TSCFrequency() (kHz int, err error) {
 		if at[i], err = now(); err != nil {
 			return 0, err
 		}
-		time.Sleep(apart) // longer does no harm
+		<-time.After(apart) // longer does no harm
 	}
 	first, second := at[0].rate(at[1]), at[1].rate(at[2])
 	const tolerated = 1e-3

@@ -190,7 +190,7 @@ func TestAGuestThatStallsIsFoundOutAndOneThatIsSlowIsNot(t *testing.T) {
 		if err := c.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour) // nobody asks: nobody worries, and the guest is left alone
+		<-time.After(time.Hour) // nobody asks: nobody worries, and the guest is left alone
 		if err := c.Err(); err != nil || asked != 1 {
 			t.Fatalf("after an hour in which nothing was asked: %v, the guest was asked %d times", err, asked)
 		}
@@ -205,7 +205,7 @@ func TestAGuestThatStallsIsFoundOutAndOneThatIsSlowIsNot(t *testing.T) {
 		c := doubleOn(t, host, guest, func(f Frame, w io.Writer) error {
 			if f.Kind == KindRequest && Op(f.Sub) != OpPing {
 				go func() {
-					time.Sleep(10 * DefaultStall)
+					<-time.After(10 * DefaultStall)
 					_ = send(w, Frame{Kind: KindAnswer, ID: f.ID, Payload: message(t, &Statfs{})})
 				}()
 				return nil
@@ -226,7 +226,7 @@ func TestAGuestThatHasNotBootedIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, guest := net.Pipe()
 		c := doubleOn(t, host, guest, func(f Frame, w io.Writer) error {
-			time.Sleep(3 * DefaultStall)
+			<-time.After(3 * DefaultStall)
 			return send(w, Frame{Kind: KindAnswer, ID: f.ID})
 		})
 		if err := c.Ping(t.Context()); err != nil {

@@ -62,7 +62,7 @@ func main() {
 		<-forever()
 	case "idle": // how often a thread of the first process went to sleep again while nothing was asked of it
 		before := switches()
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		fmt.Println(switches() - before)
 	case "exit":
 		os.Exit(7)
