@@ -22,8 +22,18 @@ func (e *MissingError) Error() string {
 // needs are the programs that a build runs, and the packages that have them.
 func needs() [][2]string {
 	return [][2]string{
-		{"gcc", "gcc"}, {"ld", "binutils"}, {"strip", "binutils"}, {"make", "make"}, {"flex", "flex"}, {"bison", "bison"}, {"bc", "bc"},
-		{"perl", "perl"}, {"xz", "xz-utils"}, {"tar", "tar"}, {"dpkg-deb", "dpkg"}, {"apt-get", "apt"},
+		{"gcc", "gcc"},
+		{"ld", "binutils"},
+		{"strip", "binutils"},
+		{"make", "make"},
+		{"flex", "flex"},
+		{"bison", "bison"},
+		{"bc", "bc"},
+		{"perl", "perl"},
+		{"xz", "xz-utils"},
+		{"tar", "tar"},
+		{"dpkg-deb", "dpkg"},
+		{"apt-get", "apt"},
 	}
 }
 

@@ -28,11 +28,10 @@ func main() {
 	if filepath.Base(os.Args[0]) == "modprobe" {
 		os.Exit(pid1.Modprobe(os.Args[1:]))
 	}
-	up := ""
 	for _, m := range [][2]string{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
 		_ = unix.Mount(m[0], m[1], m[0], 0, "") // the kernel has mounted /dev already
 	}
-	up, _, _ = strings.Cut(pid1.ReadText("/proc/uptime"), " ")
+	up, _, _ := strings.Cut(pid1.ReadText("/proc/uptime"), " ")
 	l, err := pid1.OpenLoader(pid1.ModuleDir)
 	if err == nil {
 		l.BootModules()
