@@ -102,6 +102,7 @@ func TestClones(t *testing.T) {
 			t.Error("two templates were made")
 		}
 	})
+	t.Run("many leave nothing", func(t *testing.T) { leaksNothing(t, l) })
 	t.Run("no two are the same", func(t *testing.T) {
 		t.Parallel()
 		noTwoAreTheSame(t, l)
