@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taproom/internal/host/hosttest"
+	"taproom/internal/network/alloc"
 	"taproom/internal/network/portforward"
 	"taproom/internal/spec"
 )
@@ -86,5 +87,33 @@ func TestAllNetworksTogetherForwardNoMorePortsThanThereCanBe(t *testing.T) {
 		t.Errorf("as many as there can be: %v", err)
 	} else {
 		release()
+	}
+}
+
+// Networks come and go for as long as the daemon runs: what was known of one goes with it.
+func TestNothingIsKnownOfANetworkThatHasGone(t *testing.T) {
+	t.Parallel()
+	e, n, docs := forwarding(t, "<forward port='8080' to='web'/>", "")
+	e.helper.options.LeaseDir = t.TempDir()
+	e.links = alloc.NewLinks()
+	var err error
+	if e.bridges, err = e.links.Of(bridgeTemplate); err != nil {
+		t.Fatal(err)
+	}
+	n[0].update(func(v *netView) { v.live = docs[0] })
+	e.targets.learn(n[0].uuid, map[string]portforward.Guest{"web": {Why: "it is off"}})
+	e.targets.done(n[0].uuid)
+	release, err := e.claimOfHost(n[1], docs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if len(e.subnets.known) != 1 || len(e.targets.of) != 1 || len(e.targets.in) != 1 {
+		t.Fatalf("known are %v, %v and %v", e.subnets.known, e.targets.of, e.targets.in)
+	}
+	n[0].update(func(v *netView) { v.live = nil })
+	e.forgetNetwork(t.Context(), n[0])
+	if len(e.subnets.known)+len(e.subnets.asked)+len(e.targets.of)+len(e.targets.in)+len(e.hostPorts.asked) > 0 {
+		t.Errorf("known are %v, %v and %v", e.subnets.known, e.targets.of, e.targets.in)
 	}
 }
