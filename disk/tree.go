@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
@@ -83,6 +84,9 @@ func (a *Appliance) CopyOut(ctx context.Context, path string, w io.Writer) error
 
 // ReadFile returns what a regular file holds, at most the first limit bytes: nobody knows how large it is.
 func (a *Appliance) ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	if limit < 0 {
+		return nil, fmt.Errorf("read %s: %d bytes at most: a limit cannot be negative", path, limit)
+	}
 	var b bytes.Buffer
 	err := a.a.Agent().Read(ctx, proto.Read{Path: path, Length: limit}, &b)
 	return b.Bytes(), err

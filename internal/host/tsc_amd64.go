@@ -29,6 +29,11 @@ func TSCFrequency() (kHz int, err error) {
 		}
 		<-time.After(apart) // longer does no harm
 	}
+	return frequency(at)
+}
+
+// frequency is the counter's between three moments, in kHz.
+func frequency(at [3]instant) (kHz int, err error) {
 	first, second := at[0].rate(at[1]), at[1].rate(at[2])
 	const tolerated = 1e-3
 	if !(first > 0) || math.Abs(first-second) > tolerated*first {

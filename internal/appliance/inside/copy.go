@@ -148,20 +148,21 @@ func pump(ctx context.Context, from, to *os.File, size int64, r *proto.Call) err
 	// The reader may wait for a buffer: it gets one, and sees that it is to end.
 	defer func() {
 		cancel()
-		for range full {
+		for b := range full {
+			free <- b.memory
 		}
 		<-done
 	}()
 	told := time.Now()
 	for b := range full {
-		if b.err != nil {
-			return b.err
-		}
-		if _, err := to.WriteAt(b.memory[:b.length], b.at); err != nil {
-			free <- b.memory
-			return err
+		err := b.err
+		if err == nil {
+			_, err = to.WriteAt(b.memory[:b.length], b.at)
 		}
 		free <- b.memory
+		if err != nil {
+			return err
+		}
 		if now := time.Now(); now.Sub(told) >= tellEvery {
 			told = now
 			if err := r.Progress(uint64(min(b.at+piece, size)), uint64(size)); err != nil {

@@ -70,9 +70,9 @@ func (c *Client) exchange(ctx context.Context, r request, args []byte) ([]byte, 
 			return c.enqueue(Frame{Kind: KindData, Sub: StreamIn, ID: id, Payload: b})
 		})
 	}
-	for stream, w := range map[uint8]io.Writer{StreamOut: r.out, StreamErr: r.err} {
+	for sub, w := range map[uint8]io.Writer{StreamOut: r.out, StreamErr: r.err} {
 		if w != nil {
-			p.out[stream] = newInlet(func(n int) { c.grant(id, stream, n) })
+			p.out[sub] = newInlet(func(n int) { c.grant(stream{id, sub}, n) })
 		}
 	}
 	id, err := c.begin(r.op, args, p)
@@ -80,10 +80,10 @@ func (c *Client) exchange(ctx context.Context, r request, args []byte) ([]byte, 
 		return nil, err
 	}
 	var copies sync.WaitGroup
-	for stream, w := range map[uint8]io.Writer{StreamOut: r.out, StreamErr: r.err} {
+	for sub, w := range map[uint8]io.Writer{StreamOut: r.out, StreamErr: r.err} {
 		if w != nil {
 			copies.Go(func() {
-				if err := copyOut(w, p.out[stream]); err != nil {
+				if err := copyOut(w, p.out[sub]); err != nil {
 					cancel(err)
 				}
 			})
@@ -137,11 +137,5 @@ func copyIn(to *outlet, r io.Reader) error {
 		if err != nil {
 			return err
 		}
-	}
-}
-
-func (c *Client) grant(id uint32, stream uint8, n int) {
-	if b, err := Encode(&Credit{uint32(n)}); err == nil {
-		_ = c.enqueue(Frame{Kind: KindCredit, Sub: stream, ID: id, Payload: b}) // fails when the connection has
 	}
 }

@@ -57,15 +57,20 @@ func (c *Client) Statfs(ctx context.Context, path string) (Statfs, error) {
 	return s, err
 }
 
-// maxEntries bounds what List keeps in memory.
-const maxEntries = 1 << 20
+// What List keeps in memory is bounded by the number of entries and by the bytes of their names and of what links say.
+const (
+	maxEntries = 1 << 20
+	maxTexts   = 64 << 20
+)
 
 // List returns what is in a folder, in no order.
 func (c *Client) List(ctx context.Context, path string) ([]Entry, error) {
 	var all []Entry
+	texts := 0
 	err := c.EachEntry(ctx, path, func(e Entry) error {
-		if len(all) == maxEntries {
-			return fmt.Errorf("%s has more than %d entries; go through them one by one", path, maxEntries)
+		texts += len(e.Name) + len(e.Target)
+		if len(all) == maxEntries || texts > maxTexts {
+			return fmt.Errorf("%s has more than %d entries, or %d bytes of names; go through them one by one", path, maxEntries, maxTexts)
 		}
 		all = append(all, e)
 		return nil
@@ -88,6 +93,11 @@ func (c *Client) EachEntry(ctx context.Context, path string, each func(Entry) er
 	if readErr := <-done; err == nil {
 		err = readErr
 	}
+	return c.unlessLie(err)
+}
+
+// unlessLie breaks the connection to a guest that sent what it never should, and returns err in any case.
+func (c *Client) unlessLie(err error) error {
 	var lie *lieError
 	if errors.As(err, &lie) {
 		c.fail(lie)
@@ -102,6 +112,12 @@ func (e *lieError) Error() string {
 	return "the appliance does not keep to the protocol: " + e.err.Error()
 }
 func (e *lieError) Unwrap() error { return e.err }
+
+// Linux's limits, in bytes.
+const (
+	maxName   = 255
+	maxTarget = 4095
+)
 
 // readEntries reads a list of entries: the length of each and its message.
 func readEntries(r io.Reader, each func(Entry) error) error {
@@ -127,6 +143,9 @@ func readEntries(r io.Reader, each func(Entry) error) error {
 		}
 		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
 			return &lieError{fmt.Errorf("%q is no name of a file: %w", e.Name, ErrMessage)}
+		}
+		if len(e.Name) > maxName || len(e.Target) > maxTarget {
+			return &lieError{fmt.Errorf("a name of %d bytes, a link of %d: %w", len(e.Name), len(e.Target), ErrMessage)}
 		}
 		if err := each(e); err != nil {
 			return err

@@ -2,12 +2,30 @@ package proto
 
 import (
 	"context"
+	"fmt"
 	"io"
 )
 
-// Read writes to w what is in a regular file. Bytes that w took before an error are not taken back.
+// Read writes to w what is in a regular file. Bytes that w took before an error are not taken back. w gets no more than r.Length
+// bytes, whatever the guest sends; where that is negative it is w that has to know when to stop.
 func (c *Client) Read(ctx context.Context, r Read, w io.Writer) error {
-	return c.do(ctx, request{op: OpRead, what: r.Path, args: &r, out: w})
+	if r.Length >= 0 {
+		w = &asked{w, r.Length}
+	}
+	return c.unlessLie(c.do(ctx, request{op: OpRead, what: r.Path, args: &r, out: w}))
+}
+
+// asked is a writer of so many bytes as were asked for. More is a lie.
+type asked struct {
+	w    io.Writer
+	left int64
+}
+
+func (a *asked) Write(b []byte) (int, error) {
+	if a.left -= int64(len(b)); a.left < 0 {
+		return 0, &lieError{fmt.Errorf("more of a file than was asked for: %w", ErrMessage)}
+	}
+	return a.w.Write(b)
 }
 
 // Write writes to a regular file what r holds, and returns how many bytes that was. After an error, the file may hold

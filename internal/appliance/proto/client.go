@@ -35,8 +35,9 @@ type Client struct {
 	closed sync.Once
 
 	mu       sync.Mutex
-	wake     sync.Cond // the writer's
-	queue    [][]byte  // frames to write: bounded by what may be in flight and by the streams' windows
+	wake     sync.Cond         // the writer's
+	queue    [][]byte          // frames to write: bounded by what may be in flight and by what the guest has granted
+	credits  map[stream]uint32 // to be written: what the guest does not take, it may not use
 	calls    map[uint32]*pending
 	next     uint32
 	waiting  int       // calls that somebody waits for
@@ -45,6 +46,12 @@ type Client struct {
 	pinging  bool
 	detached bool
 	err      error // why the connection is no more
+}
+
+// stream is one of a request.
+type stream struct {
+	id  uint32
+	sub uint8
 }
 
 // pending is a request whose end has not come.
@@ -62,7 +69,7 @@ type pending struct {
 // NewClient takes over a connection to the appliance's port. It sends nothing yet, and may be called before the appliance
 // has booted: the first call waits for that, as long as its context allows.
 func NewClient(conn io.ReadWriteCloser) *Client {
-	c := &Client{Beat: DefaultBeat, Stall: DefaultStall, conn: conn, calls: map[uint32]*pending{}}
+	c := &Client{Beat: DefaultBeat, Stall: DefaultStall, conn: conn, calls: map[uint32]*pending{}, credits: map[stream]uint32{}}
 	c.wake.L = &c.mu
 	c.tasks.Go(c.receive)
 	c.tasks.Go(c.transmit)
@@ -149,14 +156,14 @@ var errEnded = errors.New("the request has ended")
 func (c *Client) transmit() {
 	for {
 		c.mu.Lock()
-		for len(c.queue) == 0 && c.err == nil {
+		for len(c.queue) == 0 && len(c.credits) == 0 && c.err == nil {
 			c.wake.Wait()
 		}
 		if c.err != nil {
 			c.mu.Unlock()
 			return
 		}
-		queue := c.queue
+		queue := append(c.queue, c.grants()...)
 		c.queue = nil
 		c.mu.Unlock()
 		for _, b := range queue {
@@ -165,6 +172,35 @@ func (c *Client) transmit() {
 				return
 			}
 		}
+	}
+}
+
+// grants are frames for the credit that has come up. The lock is held.
+func (c *Client) grants() (frames [][]byte) {
+	for s, n := range c.credits {
+		b, err := Encode(&Credit{n})
+		if err == nil && c.calls[s.id] != nil {
+			frames = append(frames, Frame{Kind: KindCredit, Sub: s.sub, ID: s.id, Payload: b}.Append(nil))
+		}
+	}
+	clear(c.credits)
+	return frames
+}
+
+// grant has the guest told that it may send more. One that is owed a whole window has sent without having been told: it does not read
+// what it is told.
+func (c *Client) grant(s stream, n int) {
+	c.mu.Lock()
+	if c.calls[s.id] == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.credits[s] += uint32(n)
+	over := c.credits[s] > Window
+	c.wake.Broadcast()
+	c.mu.Unlock()
+	if over {
+		c.fail(fmt.Errorf("the appliance does not keep to the protocol: %w", errWindow))
 	}
 }
 

@@ -156,7 +156,7 @@ func TestAGuestThatDoesNotKeepToTheProtocolIsCutOff(t *testing.T) {
 
 func TestAListingThatWouldLeadOutOfAFolderIsALie(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", ".", "..", "../etc/passwd", "a/b", "a\x00b"} {
+	for _, name := range []string{"", ".", "..", "../etc/passwd", "a/b", "a\x00b", strings.Repeat("x", maxName+1)} {
 		c := guestDouble(t, func(f Frame, w io.Writer) error {
 			b, err := AppendEntry(nil, &Entry{Name: name})
 			if err != nil {
@@ -168,6 +168,42 @@ func TestAListingThatWouldLeadOutOfAFolderIsALie(t *testing.T) {
 			t.Errorf("%q: %v, %v; want an error, and the connection broken", name, list, err)
 		}
 	}
+}
+
+func TestAFileThatIsLongerThanWasAskedForIsALie(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int64{0, 10} {
+		c := guestDouble(t, func(f Frame, w io.Writer) error {
+			return send(w, Frame{Kind: KindData, Sub: StreamOut, ID: f.ID, Payload: make([]byte, length+1)}, Frame{Kind: KindAnswer, ID: f.ID})
+		})
+		var got bytes.Buffer
+		if err := c.Read(timeout(t), Read{Path: "/x", Length: length}, &got); !errors.Is(err, ErrMessage) || int64(got.Len()) > length || c.Err() == nil {
+			t.Errorf("%d bytes were asked for, got %d, %v; want an error, and the connection broken", length, got.Len(), err)
+		}
+	}
+}
+
+// A guest that sends and sends, and takes nothing of what it is told, must not have the host keep that for it.
+func TestAGuestThatTakesNoCreditIsCutOff(t *testing.T) {
+	t.Parallel()
+	host, guest := net.Pipe() // without a buffer: what is not read is not taken
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := NewFrameReader(guest).Next(); err != nil {
+			return
+		}
+		for send(guest, Frame{Kind: KindData, Sub: StreamOut, ID: 1, Payload: make([]byte, MaxData)}) == nil {
+		}
+	}()
+	c := NewClient(host)
+	err := c.Read(timeout(t), Read{Path: "/x", Length: -1}, io.Discard)
+	if !errors.Is(err, ErrFrame) {
+		t.Errorf("got %v, want an error", err)
+	}
+	_ = c.Close()
+	_ = guest.Close()
+	<-done
 }
 
 // quiet is a guest that answers one ping and nothing after that.
