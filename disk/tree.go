@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"taproom/internal/appliance/proto"
 )
 
@@ -70,7 +68,7 @@ func (a *Appliance) List(ctx context.Context, path string) ([]Entry, error) {
 	out := make([]Entry, len(list))
 	for i, e := range list {
 		out[i] = Entry{
-			Name: e.Name, Target: e.Target, Mode: fileMode(e.Stat.Mode), UID: e.Stat.UID, GID: e.Stat.GID, Size: e.Stat.Size,
+			Name: e.Name, Target: e.Target, Mode: e.Stat.FileMode(), UID: e.Stat.UID, GID: e.Stat.GID, Size: e.Stat.Size,
 			ModTime: time.Unix(0, e.Stat.ModifyNS),
 		}
 	}
@@ -100,31 +98,3 @@ func (a *Appliance) CopyIn(ctx context.Context, path string, r io.Reader, mode f
 
 // Sync returns when what was written is on the host's disk.
 func (a *Appliance) Sync(ctx context.Context) error { return a.a.Agent().Sync(ctx) }
-
-// fileMode is st_mode as Go has it.
-func fileMode(mode uint32) fs.FileMode {
-	out := fs.FileMode(mode & 0o777)
-	for _, bit := range []struct {
-		is  uint32
-		set fs.FileMode
-	}{{unix.S_ISUID, fs.ModeSetuid}, {unix.S_ISGID, fs.ModeSetgid}, {unix.S_ISVTX, fs.ModeSticky}} {
-		if mode&bit.is != 0 {
-			out |= bit.set
-		}
-	}
-	switch mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		out |= fs.ModeDir
-	case unix.S_IFLNK:
-		out |= fs.ModeSymlink
-	case unix.S_IFBLK:
-		out |= fs.ModeDevice
-	case unix.S_IFCHR:
-		out |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFIFO:
-		out |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		out |= fs.ModeSocket
-	}
-	return out
-}

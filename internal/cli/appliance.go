@@ -7,6 +7,7 @@ import (
 const applianceHelp = `Disposable appliances: small machines that open disk images, each in a QEMU of its own. No daemon and no root is needed.
 
   taproom appliance build
+  taproom appliance ls IMAGE /etc
   taproom appliance pool
 
 Exit codes: 0 done, 1 failed (the reason is on stderr), 2 the command line is wrong.`
@@ -19,7 +20,7 @@ func newAppliance(env *Env) *cobra.Command {
 		}
 		return unknownCommand(c, args[0])
 	}
-	for _, sub := range []func(*Env) *cobra.Command{newApplianceBuild, newApplianceClean, newApplianceList, newAppliancePool} {
+	for _, sub := range []func(*Env) *cobra.Command{newApplianceBuild, newApplianceClean, newApplianceList, newApplianceLs, newAppliancePool} {
 		c.AddCommand(sub(env))
 	}
 	return c
