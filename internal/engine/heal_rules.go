@@ -55,12 +55,17 @@ func (e *Engine) healShared(o owned, look func(context.Context) error) {
 }
 
 // healRules makes the firewall have what all active networks have in it, in one transaction. Those that somebody is at work
-// on come when that has ended.
+// on come when that has ended. Then it is looked again whose rules are in the way: while firewalld reloads it lets nothing
+// through, and who looked then saw that.
 func (e *Engine) healRules(ctx context.Context) error {
 	for {
 		busy, err := e.healIdleRules(ctx)
-		if err != nil || busy == nil {
+		if err != nil {
 			return err
+		}
+		if busy == nil {
+			e.glanceSoon(e.networks.all()...)
+			return nil
 		}
 		j, err := busy.slot.Begin(ctx, "look after the firewall")
 		if err != nil {

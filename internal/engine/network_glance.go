@@ -27,16 +27,21 @@ type glances struct {
 	over    chan struct{} // closed when nobody waits any more; nil: nobody looks
 }
 
-// glanceSoon has it looked at whether rules of others lose packets of a network's guests.
-func (e *Engine) glanceSoon(n *network) {
+// glanceSoon has it looked at whether rules of others lose packets of networks' guests.
+func (e *Engine) glanceSoon(nets ...*network) {
+	if e.why.look == nil {
+		return
+	}
 	g := &e.glances
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.waiting == nil {
 		g.waiting = map[*network]bool{}
 	}
-	g.waiting[n] = true
-	if g.over == nil {
+	for _, n := range nets {
+		g.waiting[n] = true
+	}
+	if g.over == nil && len(nets) > 0 {
 		g.now, g.over = make(chan struct{}), make(chan struct{})
 		now := g.now
 		e.work.Go(func() { e.glanceWaiting(now) })
