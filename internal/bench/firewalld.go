@@ -66,7 +66,7 @@ func (f *firewalld) run(ctx context.Context, k *host.Kernel) (err error) {
 
 // await tries something until it works: another program comes to be ready, and has nobody to tell.
 func await(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := try()
@@ -164,46 +164,65 @@ func (f *firewalld) call(ctx context.Context, method string, result any, args ..
 	return nil
 }
 
-// reload is how long it takes after a reload of firewalld until all bridges are in their zone again.
+// reload is how long it takes after a reload of firewalld until all bridges are in their zone again: just after they were put
+// there, so that somebody has to tell firewalld (early), and once they are in its permanent configuration.
 func (s *netSide) reload(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, firewalldWithin)
 	defer cancel()
-	k := s.bench.k
-	watching, err := sysbus.Dial(ctx, k, s.firewalld.socket)
-	if err != nil {
+	if err := s.reloaded(ctx, n, "early.reload"); err != nil {
 		return err
 	}
-	defer watching.Close()
-	signals, err := watching.Signals(ctx, sysbus.Rule{Sender: firewalldName, Interface: firewalldName + ".zone", Member: "ZoneOfInterfaceChanged"})
-	if err != nil {
+	if err := await(ctx, func() error { return s.inPermanent(ctx, n) }); err != nil {
 		return err
 	}
+	return s.reloaded(ctx, n, "reload")
+}
+
+func (s *netSide) reloaded(ctx context.Context, n int, figure string) error {
 	began := time.Now()
 	if err := s.firewalld.call(ctx, "reload", nil); err != nil {
 		return err
 	}
 	reloaded := time.Now()
-	s.keep("reload", milliseconds(reloaded.Sub(began)))
-	for back := map[string]bool{}; len(back) < n; {
-		one, err := signals.Next(ctx)
-		if err != nil {
-			return fmt.Errorf("%d of %d bridges are back in their zone after a reload: %w", len(back), n, err)
+	s.keep(figure, milliseconds(reloaded.Sub(began)))
+	err := await(ctx, func() error {
+		var links []string
+		err := s.firewalld.call(ctx, "zone.getInterfaces", &links, zones.Zone)
+		if err == nil && len(links) < n {
+			err = fmt.Errorf("%d of %d bridges are back in their zone after a reload", len(links), n)
 		}
-		if of, ok := one.Strings(2); ok && of[0] == zones.Zone {
-			back[of[1]] = true
-		}
+		return err
+	})
+	s.keep(figure+".back", milliseconds(time.Since(reloaded)))
+	return err
+}
+
+// inPermanent is no error when the permanent configuration has all bridges.
+func (s *netSide) inPermanent(ctx context.Context, n int) error {
+	const config = firewalldName + ".config"
+	var zone string
+	var links []string
+	c := sysbus.Call{Name: firewalldName, Path: "/" + strings.ReplaceAll(config, ".", "/"), Method: config + ".getZoneByName", Args: []any{zones.Zone}}
+	if err := s.firewalld.conn.Call(ctx, c, &zone); err != nil {
+		return fmt.Errorf("firewalld: %s: %w", c.Method, err)
 	}
-	s.keep("reload.back", milliseconds(time.Since(reloaded)))
+	c = sysbus.Call{Name: firewalldName, Path: zone, Method: config + ".zone.getInterfaces"}
+	if err := s.firewalld.conn.Call(ctx, c, &links); err != nil {
+		return fmt.Errorf("firewalld: %s: %w", c.Method, err)
+	}
+	if len(links) < n {
+		return fmt.Errorf("%d of %d bridges are in the permanent configuration of firewalld", len(links), n)
+	}
 	return nil
 }
 
 // bareCalls is what firewalld takes to have as many bridges put into a zone as there are networks, one after the other, and
-// taken out, by nothing but its calls. Whether there are such links it does not ask.
+// taken out, by nothing but its calls. Whether there are such links it does not ask; the daemon minds its own.
 func (s *netSide) bareCalls(ctx context.Context, n int) error {
 	for _, one := range []struct{ figure, method string }{{"start", "zone.changeZoneOfInterface"}, {"remove", "zone.removeInterface"}} {
 		began := time.Now()
 		for i := range n {
-			if err := s.firewalld.call(ctx, one.method, new(string), zones.Zone, placeOf(i).bridge); err != nil {
+			if err := s.firewalld.call(ctx, one.method, new(string), zones.Zone, fmt.Sprintf("floor%d", i)); err != nil {
 				return err
 			}
 		}

@@ -46,11 +46,17 @@ type fabric struct {
 
 // openFabric connects to the firewall and prepares the network helper.
 func (e *Engine) openFabric(ctx context.Context) error {
+	record, err := e.openZoneRecord()
+	if err != nil {
+		return err
+	}
 	conn, chosen, err := e.openFirewall(ctx)
 	if err != nil {
 		return err
 	}
-	zones := firewalld.New(firewall.NewGroup(chosen.Backend), firewalld.Config{Kernel: e.k, Socket: e.cfg.SystemBus, Group: e.cfg.Identity.LinkGroup})
+	zones := firewalld.New(firewall.NewGroup(chosen.Backend), firewalld.Config{
+		Kernel: e.k, Socket: e.cfg.SystemBus, Group: e.cfg.Identity.LinkGroup, Record: record,
+	})
 	e.fabric = &fabric{nft: conn, chosen: chosen, fw: zones, zones: zones, ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
 	}}

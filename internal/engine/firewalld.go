@@ -51,5 +51,8 @@ func (e *Engine) zoneProblems() []string {
 	if err := e.zones.Trouble(); err != nil {
 		return []string{fmt.Sprintf("firewalld does not say which zones the bridges of networks are in; until it does they are left as they are, and it may reject what guests send: %v", err)}
 	}
+	if err := e.zones.Fleeting(); err != nil {
+		return []string{fmt.Sprintf("the permanent configuration of firewalld does not have the bridges of networks: whenever it reloads, it rejects what guests send until it has been told again: %v", err)}
+	}
 	return nil
 }

@@ -76,6 +76,9 @@ func (p Paths) Sysctls() string { return filepath.Join(p.Lib, "sysctls") }
 // Repairs is where it is written down what was put among others' rules for networks.
 func (p Paths) Repairs() string { return filepath.Join(p.Lib, "repairs") }
 
+// Zones is where it is written down which bridges firewalld's permanent configuration has because of networks.
+func (p Paths) Zones() string { return filepath.Join(p.Lib, "firewalld") }
+
 // LANBridges is where bridges that were made of NICs have a file each.
 func (p Paths) LANBridges() string { return filepath.Join(p.Lib, "bridges") }
 

@@ -118,7 +118,7 @@ func (w *world) files(seen map[string]sight) []string {
 		wrong = append(wrong, fmt.Sprintf("directory of the network helper with %d active networks: %v", len(w.active(seen, "network")), err))
 	}
 	_ = filepath.WalkDir(w.Root, func(path string, _ fs.DirEntry, err error) error {
-		if path == p.GuestNames() {
+		if path == p.GuestNames() || path == p.Zones() {
 			return fs.SkipDir // the daemon writes there when it comes to it, and sweeps when it starts
 		}
 		if err == nil && strings.Contains(filepath.Base(path), "taproom-tmp") {

@@ -125,6 +125,8 @@ func TestFirewalldIsAskedOnce(t *testing.T) {
 	m := newMachine(t, firewalldtest.NFTables)
 	m.ns.Keep("table ip taproom")
 	b := m.open(t, firewall.New(m.nft, firewall.DefaultTable))
+	g := newGate(b)
+	close(g.open)
 	keep(t, b, virbr0)
 	in := func(links string) {
 		t.Helper()
@@ -134,8 +136,6 @@ func TestFirewalldIsAskedOnce(t *testing.T) {
 		})
 	}
 	in("virbr0")
-	g := newGate(b)
-	close(g.open)
 	asks := func() int32 { // since it was known, which it is once what was under way has come
 		t.Helper()
 		m.Await("it is known", func() bool {

@@ -97,6 +97,7 @@ func (b *Backend) forget(links map[string]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changes++
+	b.changed()
 	maps.DeleteFunc(b.wants, func(link, zone string) bool { return links[link] && zone == Zone })
 }
 
@@ -125,6 +126,7 @@ func (b *Backend) remember(add, del map[string]bool, addZones, delZones map[stri
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changes++
+	b.changed()
 	bind, doubt = map[string]string{}, map[string]bool{}
 	for link, zone := range delZones {
 		doubt[link] = true

@@ -30,6 +30,7 @@ type Config struct {
 	Kernel *host.Kernel
 	Socket string // of the system bus; "" is sysbus.DefaultSocket
 	Group  uint32 // of our links
+	Record Record // of what is in the permanent configuration because of us; nil: that is left alone
 	// Within is how long firewalld may take for questions and for changes; 0 is what it usually may.
 	Within time.Duration
 }
@@ -41,14 +42,17 @@ type Backend struct {
 	bus         *bus
 	ask, change time.Duration // how long it may take
 
-	mu      sync.Mutex
-	wants   map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
-	changes int                       // how often wants was changed by who asked
-	missing map[firewall.Element]bool // what the last Observe left out
-	running bool                      // firewalld was there when it was asked last
-	trouble error                     // why it could not be asked then
-	ahead   map[string]string         // bridges that an Ahead is binding, and where to
-	seen    seen
+	mu       sync.Mutex
+	wants    map[string]string         // which zone a bridge should be in, as far as it was asked for or seen
+	changes  int                       // how often wants was changed by who asked
+	missing  map[firewall.Element]bool // what the last Observe left out
+	running  bool                      // firewalld was there when it was asked last
+	trouble  error                     // why it could not be asked then
+	ahead    map[string]string         // bridges that an Ahead is binding, and where to
+	seen     seen
+	fleeting error // why the permanent configuration is not as it should be
+
+	stirred chan struct{} // holds a token while the permanent configuration is to be looked at
 }
 
 var _ firewall.Backend = (*Backend)(nil)
@@ -56,7 +60,7 @@ var _ firewall.Backend = (*Backend)(nil)
 // New returns a Backend whose rules are the ones below.
 func New(below firewall.Backend, cfg Config) *Backend {
 	return &Backend{
-		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{}, ahead: map[string]string{},
+		below: below, cfg: cfg, ask: cmp.Or(cfg.Within, askWithin), change: cmp.Or(cfg.Within, changeWithin), wants: map[string]string{}, ahead: map[string]string{}, stirred: make(chan struct{}, 1),
 		bus: newBus(cfg.Kernel, cmp.Or(cfg.Socket, sysbus.DefaultSocket), cmp.Or(cfg.Within, askWithin)),
 	}
 }

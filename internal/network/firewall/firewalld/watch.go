@@ -34,6 +34,7 @@ func (b *Backend) Watch(ctx context.Context, changed func(who string)) error {
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() { b.follow(ctx, changed) })
+	wg.Go(func() { b.keepPermanent(ctx) })
 	var err error
 	if w, ok := b.below.(watcher); ok {
 		err = w.Watch(ctx, changed)
@@ -99,6 +100,7 @@ func (b *Backend) ready(ctx context.Context, changed func(who string)) {
 		return err
 	})
 	if err == nil {
+		b.changed()
 		changed(Who)
 	}
 }
@@ -112,6 +114,7 @@ func (b *Backend) take(ctx context.Context, s sysbus.Signal, changed func(who st
 	switch {
 	case s.Name == busName+".Reloaded":
 		b.forgetSeen()
+		b.changed()
 		changed(Who)
 	case s.IsOwnerChange():
 		b.forgetSeen()

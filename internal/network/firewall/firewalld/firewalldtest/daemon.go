@@ -222,6 +222,33 @@ func (d *Daemon) Interfaces(zone string) string {
 	return strings.Join(links, " ")
 }
 
+// Permanent are the links that a zone has in the permanent configuration, as a line.
+func (d *Daemon) Permanent(zone string) string {
+	d.t.Helper()
+	var links []string
+	d.zoneConfig(zone, "getInterfaces", []any{&links})
+	return strings.Join(links, " ")
+}
+
+// AddPermanent puts a link into a zone of the permanent configuration, as an administrator does.
+func (d *Daemon) AddPermanent(zone, link string) {
+	d.t.Helper()
+	d.zoneConfig(zone, "addInterface", nil, link)
+}
+
+// zoneConfig calls a method of a zone's object in the permanent configuration.
+func (d *Daemon) zoneConfig(zone, method string, results []any, args ...any) {
+	d.t.Helper()
+	var path string
+	err := d.conn.Call(d.t.Context(), sysbus.Call{Name: Name, Path: "/org/fedoraproject/FirewallD1/config", Method: Name + ".config.getZoneByName", Args: []any{zone}}, &path)
+	if err == nil {
+		err = d.conn.Call(d.t.Context(), sysbus.Call{Name: Name, Path: path, Method: Name + ".config.zone." + method, Args: args}, results...)
+	}
+	if err != nil {
+		d.t.Fatalf("%s%v of zone %s: %v", method, args, zone, err)
+	}
+}
+
 // Await looks until something is so.
 func (d *Daemon) Await(what string, so func() bool) {
 	d.t.Helper()

@@ -1,0 +1,212 @@
+package firewalld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"taproom/internal/host/sysbus"
+)
+
+// Record keeps which bridges were put into firewalld's permanent configuration, over the daemon's end and the machine's.
+type Record interface {
+	Load() ([]string, error)
+	Save(bridges []string) error
+}
+
+// quietFor is how long nothing may change before the permanent configuration is written: firewalld writes a file for it, which
+// no start of a network waits for, and for many that start one after the other once.
+const quietFor = 300 * time.Millisecond
+
+// permanentAgain is after what time it is tried again to write it.
+const permanentAgain = 10 * time.Second
+
+// changed has the permanent configuration follow what there is now.
+func (b *Backend) changed() {
+	select {
+	case b.stirred <- struct{}{}:
+	default: // it will
+	}
+}
+
+// keepPermanent lets the permanent configuration follow until ctx is done. What cannot be written is bound at run time all the
+// same, and after the next reload, as long as there is a daemon.
+func (b *Backend) keepPermanent(ctx context.Context) {
+	if b.cfg.Record == nil {
+		return
+	}
+	b.changed()
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.stirred:
+		case <-again:
+		}
+		for quiet := false; !quiet; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-b.stirred:
+			case <-time.After(quietFor):
+				quiet = true
+			}
+		}
+		err := b.writePermanent(ctx)
+		if again = nil; errors.Is(err, errAbsent) {
+			err = nil // Watch tells when it comes
+		} else if err != nil {
+			again = time.After(permanentAgain)
+		}
+		b.mu.Lock()
+		b.fleeting = err
+		b.mu.Unlock()
+	}
+}
+
+// Fleeting is why bridges are not in our zone of the permanent configuration; nil when they are, or firewalld does not run.
+func (b *Backend) Fleeting() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.fleeting
+}
+
+// writePermanent makes our zone of the permanent configuration have the bridges that it has now, so that they are in it when
+// firewalld begins anew, before anybody can tell it. What others put there stays.
+func (b *Backend) writePermanent(ctx context.Context) error {
+	below, err := b.below.Observe(ctx)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	want := bridgesOf(below)
+	maps.Copy(want, b.zoned())
+	maps.DeleteFunc(want, func(link string, _ bool) bool { return b.want(link) != Zone })
+	b.mu.Unlock()
+	had, err := b.cfg.Record.Load()
+	if err != nil {
+		return err
+	}
+	return b.bus.talk(ctx, b.change, func(ctx context.Context, s *session) error {
+		zone, err := s.permanentZone(ctx)
+		if zone == "" || err != nil {
+			return err
+		}
+		next, err := s.compare(ctx, zone, had, want)
+		if err != nil {
+			return err
+		}
+		if next.differs { // what will be ours is written down before, and what was, until it is gone
+			if err := b.cfg.Record.Save(union(had, next.ours)); err != nil {
+				return err
+			}
+			if err := s.setPermanent(ctx, zone, next.all); err != nil {
+				return err
+			}
+		}
+		if !slices.Equal(had, next.ours) {
+			if err := b.cfg.Record.Save(next.ours); err != nil {
+				return err
+			}
+		}
+		return b.leave(ctx, s, slices.DeleteFunc(had, func(link string) bool { return want[link] }))
+	})
+}
+
+// zoned are the bridges that should be in our zone. It is called with mu held.
+func (b *Backend) zoned() map[string]bool {
+	out := map[string]bool{}
+	for link, zone := range b.wants {
+		if zone == Zone {
+			out[link] = true
+		}
+	}
+	return out
+}
+
+// leave takes bridges out of our zone that a reload put back into it although their networks have gone.
+func (b *Backend) leave(ctx context.Context, s *session, gone []string) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	bound, err := s.bindings(ctx)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	gone = slices.DeleteFunc(gone, func(link string) bool { return bound[link] != Zone || b.wants[link] != "" || b.ahead[link] != "" })
+	b.mu.Unlock()
+	return b.unbind(ctx, s, gone)
+}
+
+// permanent is what our zone should have.
+type permanent struct {
+	all     []string // its links
+	ours    []string // those of them that are there because of us
+	differs bool     // from what it has
+}
+
+// compare says what our zone of the permanent configuration should have. A bridge that an administrator has put into another
+// zone there stays in that.
+func (s *session) compare(ctx context.Context, zone string, had []string, want map[string]bool) (permanent, error) {
+	var has []string
+	if err := s.send(ctx, sysbus.Call{Name: s.owner, Path: zone, Method: busName + ".config.zone.getInterfaces"}, &has); err != nil {
+		return permanent{}, fmt.Errorf("read zone %s of firewalld's permanent configuration: %w", Zone, err)
+	}
+	var p permanent
+	for _, link := range has {
+		if ours := slices.Contains(had, link); ours && !want[link] {
+			p.differs = true
+			continue
+		} else if ours {
+			p.ours = append(p.ours, link)
+		}
+		p.all = append(p.all, link)
+	}
+	for _, link := range slices.Sorted(maps.Keys(want)) {
+		if slices.Contains(has, link) {
+			continue
+		}
+		var elsewhere string
+		if err := s.send(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config.getZoneOfInterface", Args: []any{link}}, &elsewhere); err != nil {
+			return permanent{}, fmt.Errorf("ask for the zone of %s in firewalld's permanent configuration: %w", link, err)
+		}
+		if elsewhere == "" {
+			p.all, p.ours, p.differs = append(p.all, link), append(p.ours, link), true
+		}
+	}
+	slices.Sort(p.ours)
+	return p, nil
+}
+
+// permanentZone is the object of our zone in the permanent configuration; "" when there is none.
+func (s *session) permanentZone(ctx context.Context) (string, error) {
+	var path string
+	err := s.send(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config.getZoneByName", Args: []any{Zone}}, &path)
+	if refused(err, "INVALID_ZONE") {
+		return "", nil
+	}
+	return path, err
+}
+
+func (s *session) setPermanent(ctx context.Context, zone string, links []string) error {
+	if links == nil {
+		links = []string{}
+	}
+	err := s.send(ctx, sysbus.Call{Name: s.owner, Path: zone, Method: busName + ".config.zone.setInterfaces", Args: []any{links}})
+	if err != nil {
+		return fmt.Errorf("put bridges into zone %s of firewalld's permanent configuration: %w", Zone, err)
+	}
+	return nil
+}
+
+// union is what is in either, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
