@@ -212,22 +212,27 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 	if len(e.zoneProblems()) > 0 {
 		out = append(out, heal.Thing{Kind: heal.Rules})
 	}
+	sysctls := map[string]string{}
 	for uuid, live := range e.activeNetworks() {
 		want, err := e.compileNetwork(live)
 		if err != nil {
 			continue
 		}
+		maps.Copy(sysctls, want.Sysctls)
 		for name, w := range want.Bridges {
+			if state.AsWanted(e.k, name, w) { // so are nearly all, and there may be a thousand
+				continue
+			}
 			got, err := state.Observe(e.ctx, env, state.Scope{Bridges: []string{name}})
 			have, there := got.Bridges[name]
 			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static) {
 				out = append(out, heal.Thing{Kind: heal.Bridge, Owner: uuid.String(), Name: name})
 			}
 		}
-		for path, w := range want.Sysctls {
-			if have, err := e.k.Sysctl(path); err == nil && have != w {
-				out = append(out, heal.Thing{Kind: heal.Forwarding})
-			}
+	}
+	for path, w := range sysctls {
+		if have, err := e.k.Sysctl(path); err == nil && have != w {
+			out = append(out, heal.Thing{Kind: heal.Forwarding})
 		}
 	}
 	return out

@@ -43,6 +43,8 @@ type Helper struct {
 	adopted bool
 	former  *former // the process before this one, while it serves something; nil and none are the same
 	kept    kept
+	// unserved are networks that the process was just asked for.
+	unserved unserved
 
 	events  chan Event
 	compact chan spec.UUID
@@ -103,10 +105,12 @@ func (h *Helper) Stop(ctx context.Context) error {
 // Observe returns what is being served, by UUID, of the networks that are named or of all: read from the helper, never from memory. What the helper before this one
 // still serves has no fingerprint, so it equals nothing that is wanted.
 func (h *Helper) Observe(ctx context.Context, only ...spec.UUID) ([]Observed, error) {
+	when := h.unserved.now()
 	all, err := h.wire.networks(ctx, only...)
 	if err != nil {
 		return nil, err
 	}
+	h.unserved.note(when, all, only)
 	late, err := h.former.networks(ctx, only...)
 	if err != nil {
 		return nil, err
@@ -162,14 +166,15 @@ func (h *Helper) Set(ctx context.Context, n Network, index int) error {
 	}
 	h.files.Lock()
 	defer h.files.Unlock()
+	defer h.unserved.set(n.UUID)
 	var tried []string // some of these there may be no socket for
 	for {
-		r, err := h.wire.call(ctx, Request{Op: OpHas, Network: n.UUID})
+		has, err := h.has(ctx, n.UUID)
 		if err != nil {
 			return err
 		}
-		some := n.within(slices.Concat(r.Has, tried), index)
-		if err := h.set(ctx, some, index, r.Has); err != nil || len(some.Forwards) == len(n.Forwards) {
+		some := n.within(slices.Concat(has, tried), index)
+		if err := h.set(ctx, some, index, has); err != nil || len(some.Forwards) == len(n.Forwards) {
 			return err
 		}
 		for _, f := range some.Forwards {

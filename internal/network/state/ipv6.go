@@ -47,6 +47,20 @@ func isStatic(k *host.Kernel, link string) (bool, error) {
 	return true, nil
 }
 
+// AsWanted reports whether the settings of a bridge are as they should be of which the kernel tells nothing when they change. A
+// no is to be looked at: the bridge may be somebody else's, or not be there.
+func AsWanted(k *host.Kernel, name string, want Bridge) bool {
+	off, err := noIPv6(k, name)
+	if err != nil || off != want.NoIPv6 {
+		return false
+	}
+	if !want.Static || off {
+		return !want.Static
+	}
+	quiet, err := isStatic(k, name)
+	return err == nil && quiet
+}
+
 func (o *Observed) sysctls(e *Env, s Scope) error {
 	for _, path := range s.Sysctls {
 		v, err := e.Kernel.Sysctl(path)

@@ -1,12 +1,14 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"taproom/internal/host"
 )
@@ -64,21 +66,34 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	if s.All {
 		look = o.dump
 	}
-	for _, step := range []func() error{
+	// Another process answers this one, while the kernel is asked here.
+	var beside sync.WaitGroup
+	var unanswered error
+	beside.Go(func() { unanswered = o.services(ctx, e, s) })
+	err := inTurn(
 		func() error { return look(e, s) },
 		func() error { return o.routes(e, s) },
 		func() error { return o.told(e, s) },
 		func() error { return o.lowers(e, s) },
 		func() error { return o.sysctls(e, s) },
 		func() error { return o.firewall(ctx, e, s) },
-		func() error { return o.services(ctx, e, s) },
 		func() error { return o.switches(ctx, e, s) },
-	} {
-		if err := step(); err != nil {
-			return Observed{}, fmt.Errorf("observe the host: %w", err)
-		}
+	)
+	beside.Wait()
+	if err = cmp.Or(err, unanswered); err != nil {
+		return Observed{}, fmt.Errorf("observe the host: %w", err)
 	}
 	return o, nil
+}
+
+// inTurn looks at one thing after the other until a look fails.
+func inTurn(looks ...func() error) error {
+	for _, look := range looks {
+		if err := look(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dump looks at every link.
