@@ -32,6 +32,8 @@ type Program struct {
 	Env   []string // the whole environment; nil is empty
 	Input []byte   // what it reads from its standard input
 	Most  int64    // bytes that are read of what it prints, and of its words
+	// Begun, where it is not nil, is told the number of the process as soon as there is one.
+	Begun func(pid int)
 }
 
 // Ran is what became of a Program.
@@ -63,6 +65,9 @@ func (k *Kernel) Run(ctx context.Context, p Program) (Ran, error) {
 		return Ran{}, err
 	}
 	defer child.Close()
+	if p.Begun != nil {
+		p.Begun(child.PID)
+	}
 	var r Ran
 	if r.Exit, err = child.Wait(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -37,10 +37,11 @@ const (
 	Legacy     Variant = "legacy"
 )
 
-// Conn are the host's programs. It keeps nothing, and its methods may be called from several goroutines.
+// Conn are the host's programs. Its methods may be called from several goroutines.
 type Conn struct {
-	kernel  *host.Kernel
-	variant Variant
+	kernel   *host.Kernel
+	variant  Variant
+	restores restores
 }
 
 var _ Programs = (*Conn)(nil)
@@ -67,19 +68,25 @@ const lockSeconds = "30"
 
 // Save runs iptables-save.
 func (c *Conn) Save(ctx context.Context, v6 bool) (string, error) {
-	return c.run(ctx, c.Name(v6)+"-save", nil, "")
+	return c.run(ctx, c.Name(v6)+"-save", nil, "", nil)
 }
 
 // Counted runs iptables-save -c.
 func (c *Conn) Counted(ctx context.Context, v6 bool) (string, error) {
-	return c.run(ctx, c.Name(v6)+"-save", []string{"-c"}, "")
+	return c.run(ctx, c.Name(v6)+"-save", []string{"-c"}, "", nil)
 }
 
 // Restore runs iptables-restore.
 func (c *Conn) Restore(ctx context.Context, v6 bool, script string) error {
-	_, err := c.run(ctx, c.Name(v6)+"-restore", []string{"--noflush", "-w", lockSeconds}, script)
+	begun, over := c.restores.begin()
+	defer over()
+	_, err := c.run(ctx, c.Name(v6)+"-restore", []string{"--noflush", "-w", lockSeconds}, script, begun)
 	return err
 }
+
+// Made reports whether a process that changed rules is one of our Restores, which ended a moment ago at most. What the kernel
+// tells of a change, it tells while the program runs.
+func (c *Conn) Made(pid int) bool { return c.restores.has(pid) }
 
 // Error is what a program said when it failed.
 type Error struct {
@@ -105,12 +112,12 @@ func (e *Error) Error() string {
 const maxOutput = 256 << 20
 
 // run runs one of the programs to its end.
-func (c *Conn) run(ctx context.Context, name string, args []string, input string) (string, error) {
+func (c *Conn) run(ctx context.Context, name string, args []string, input string, begun func(pid int)) (string, error) {
 	path, err := c.kernel.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%w; install iptables, or choose another firewall_backend", err)
 	}
-	r, err := c.kernel.Run(ctx, host.Program{Path: path, Args: append([]string{name}, args...), Input: []byte(input), Most: maxOutput})
+	r, err := c.kernel.Run(ctx, host.Program{Path: path, Args: append([]string{name}, args...), Input: []byte(input), Most: maxOutput, Begun: begun})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}

@@ -78,6 +78,30 @@ func TestOwnedTablesOutliveWhoeverFlushesAllAndTheirOwner(t *testing.T) {
 	apply(t, openOwned(t, third, true), nil, append(one, two...))
 }
 
+// A table of our name that somebody else owns goes with its owner, of which nf_tables does not count as changed.
+func TestATableOfAnotherOwnerIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	ns, c := open(t)
+	f := firewall.New(c, firewall.DefaultTable)
+	one := network("virbr0", "192.168.1.0", 24)
+	other, err := nft.Open(ns.Kernel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &nft.Transaction{}
+	x.Add(nft.Table{Family: nft.IPv4, Name: firewall.DefaultTable, Flags: nft.Owned})
+	if err := errors.Join(other.Commit(t.Context(), x), f.Apply(t.Context(), one, nil)); !errors.Is(err, unix.EPERM) {
+		t.Errorf("somebody else owns the table: %v", err)
+	}
+	observed(t, f)
+	if err := other.Close(); err != nil { // and its table goes
+		t.Fatal(err)
+	}
+	apply(t, f, one, nil)
+	observed(t, f, one)
+	apply(t, f, nil, one)
+}
+
 // The one in memory is taken over as the kernel's is, and one that somebody put to sleep is made again.
 func TestATableThatNobodyOwnsIsTakenOver(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,9 @@ func (f *Firewall) look(ctx context.Context) (*[2]seen, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.last != nil && !f.last.lasts() {
+		f.last = nil
+	}
 	for range attempts {
 		if f.last != nil && f.last.generation == now {
 			return &f.last.tables, nil
@@ -45,6 +48,17 @@ func (f *Firewall) look(ctx context.Context) (*[2]seen, error) {
 		}
 	}
 	return nil, nft.ErrChanged
+}
+
+// lasts reports whether what was seen is true for as long as the kernel is in that state. A table of our name that somebody
+// else owns goes with him, and that is no change to the kernel.
+func (s *sight) lasts() bool {
+	for _, t := range s.tables {
+		if t.there && !t.intact {
+			return false
+		}
+	}
+	return true
 }
 
 // read reads both tables.

@@ -29,11 +29,11 @@ func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
 	for _, t := range f.tables() {
 		tables = append(tables, nft.Table{Family: t.family, Name: t.name})
 	}
-	return WatchTables(ctx, conn, tables, changed)
+	return WatchTables(ctx, conn, tables, nil, changed)
 }
 
-// WatchTables is a Watch of any tables, whoever made them.
-func WatchTables(ctx context.Context, conn Watched, tables []nft.Table, changed func(who string)) error {
+// WatchTables is a Watch of any tables, whoever made them. What ours says yes to, where it is not nil, we did ourselves.
+func WatchTables(ctx context.Context, conn Watched, tables []nft.Table, ours func(nft.Change) bool, changed func(who string)) error {
 	w, err := conn.Watch()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func WatchTables(ctx context.Context, conn Watched, tables []nft.Table, changed 
 	changed("")
 	return w.Run(ctx, func(changes []nft.Change, missed bool) {
 		i := slices.IndexFunc(changes, func(c nft.Change) bool {
-			return slices.ContainsFunc(tables, func(t nft.Table) bool { return c.Touches(t.Family, t.Name) })
+			return (ours == nil || !ours(c)) && slices.ContainsFunc(tables, func(t nft.Table) bool { return c.Touches(t.Family, t.Name) })
 		})
 		switch {
 		case i >= 0:

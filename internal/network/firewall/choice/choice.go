@@ -103,13 +103,15 @@ func (e Env) iptables(ctx context.Context, why string) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := iptables.New(xtables.New(e.Kernel, xtables.HostChoice), e.Table)
+	programs := xtables.New(e.Kernel, xtables.HostChoice)
+	b, err := iptables.New(programs, e.Table)
 	if err != nil {
 		return nil, err
 	}
 	if v == xtables.NFT && e.NFT != nil { // what it makes is in nf_tables, which tells of changes
 		b = b.WatchedBy(func(ctx context.Context, changed func(string)) error {
-			return firewall.WatchTables(ctx, e.NFT, tablesOfIPTables(), changed)
+			ours := func(c nft.Change) bool { return programs.Made(c.PID) }
+			return firewall.WatchTables(ctx, e.NFT, tablesOfIPTables(), ours, changed)
 		})
 	}
 	c := &Chosen{Backend: b, Name: IPTables, Why: fmt.Sprintf("%s; the host's iptables is iptables-%s", why, v)}
