@@ -217,8 +217,13 @@ func refusedDisk(t *testing.T, l *Launcher) {
 	if _, err := a.Attach(t.Context(), Disk{Path: image, Format: "raw", Access: Write}); err == nil || !strings.Contains(err.Error(), "lock") {
 		t.Errorf("an image that is in use: %v", err)
 	}
-	if err := a.r.qemu.QMP().Execute(t.Context(), "query-named-block-nodes", nil, &nodes); err != nil || len(nodes) > 0 {
-		t.Errorf("left in QEMU: %v (%v)", nodes, err)
+	if err := a.r.qemu.QMP().Execute(t.Context(), "query-named-block-nodes", nil, &nodes); err != nil {
+		t.Error(err)
+	}
+	for _, n := range nodes {
+		if n.Name != "tools" { // the appliance's own
+			t.Errorf("left in QEMU: %s", n.Name)
+		}
 	}
 	if err := a.Agent().Ping(t.Context()); err != nil {
 		t.Error(err)

@@ -1,18 +1,14 @@
 package launch
 
 import (
+	"strings"
 	"testing"
 
 	"taproom/internal/host"
 )
 
-func TestAnApplianceIsHandedOver(t *testing.T) {
-	t.Parallel()
-	l, err := Open(t.Context(), spec(t, WayTemplate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+// handedOver is a test of clones.
+func handedOver(t *testing.T, l *Launcher) {
 	first, err := l.Launch(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +54,8 @@ func TestAnApplianceIsHandedOver(t *testing.T) {
 	}
 }
 
-func TestAnApplianceThatNobodyTakesOverEnds(t *testing.T) {
-	t.Parallel()
-	l, err := Open(t.Context(), spec(t, WayTemplate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+// nobodyTakesOver is a test of clones.
+func nobodyTakesOver(t *testing.T, l *Launcher) {
 	a, err := l.Launch(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -76,4 +67,18 @@ func TestAnApplianceThatNobodyTakesOverEnds(t *testing.T) {
 	}
 	h.Close()
 	<-a.Exited()
+}
+
+// hadDisk is a test of clones.
+func hadDisk(t *testing.T, l *Launcher) {
+	a := launched(t, l)
+	if _, err := a.Attach(t.Context(), Disk{Path: ext4(t)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.HandOver(); err == nil || !strings.Contains(err.Error(), "it has had a disk") {
+		t.Errorf("got %v", err)
+	}
+	if err := a.Agent().Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

@@ -131,6 +131,16 @@ func TestClones(t *testing.T) {
 		t.Parallel()
 		leavesNothing(t, s)
 	})
+	for name, test := range map[string]func(*testing.T, *Launcher){
+		"one can be handed over":                     handedOver,
+		"one that nobody takes over ends":            nobodyTakesOver,
+		"one that has had a disk is given to nobody": hadDisk,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, l)
+		})
+	}
 	t.Run("it is confined and measured", func(t *testing.T) {
 		t.Parallel()
 		a := launched(t, l)
