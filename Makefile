@@ -113,6 +113,7 @@ bench-peers: build ## the same by turns with the distribution's libvirtd and dns
 	bin/taproom bench api --peers build/peers
 	bin/taproom bench addresses --peers build/peers
 	bin/taproom bench networks --peers build/peers --rounds 5 --active 1,20,100
+	bin/taproom bench copy --peers build/peers --rounds 3
 	bin/taproom bench boot --peers build/peers --rounds 5
 
 BASE ?= HEAD

@@ -39,14 +39,28 @@ func runCopy(ctx context.Context, o Options) (r *Report, err error) {
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
-	up, down := &copySide{bench: b, copy: b.up}, &copySide{bench: b, copy: b.down}
 	r = newReport("copy")
-	all, skipped, err := Turns(ctx, o.Rounds, []Contender{{Name: "up", Unit: "s", Run: up.run}, {Name: "down", Unit: "s", Run: down.run}}, o.Progress)
+	sides := []*copySide{{bench: b, name: "up", copy: b.up}, {bench: b, name: "down", copy: b.down}}
+	peer, skipped := guestfish(ctx, o.Peers, b.path("new"))
+	if peer != nil {
+		defer func() { err = errors.Join(err, peer.close()) }()
+		p := copyPeer{b, peer}
+		sides = append(sides, &copySide{bench: b, name: "peer.libguestfs.up", copy: p.up}, &copySide{bench: b, name: "peer.libguestfs.down", copy: p.down})
+	}
+	var contenders []Contender
+	for i, s := range sides {
+		contenders = append(contenders, Contender{Name: s.name, Unit: "s", Run: s.run, Optional: i > 1})
+	}
+	all, more, err := Turns(ctx, o.Rounds, contenders, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	r.add(all, skipped...)
-	r.add([]Series{{"up.net", "MB/s", up.rates[1:]}, {"down.net", "MB/s", down.rates[1:]}}) // the first round does not count
+	r.add(all, append(skipped, more...)...)
+	for _, s := range sides {
+		if len(s.rates) > 1 { // the first round does not count
+			r.add([]Series{{s.name + ".net", "MB/s", s.rates[1:]}})
+		}
+	}
 	r.Host.QEMU = b.qemu
 	r.Notes = append(r.Notes, fmt.Sprintf("%d MiB each way; %s, %s kernel", o.Copied, b.way, ownOr(files.Own)))
 	return r, nil
@@ -120,6 +134,7 @@ func (b *copyBench) empty(name string, size int64) error {
 // copySide is one direction. The copy returns how long the copy alone took.
 type copySide struct {
 	bench *copyBench
+	name  string
 	copy  func(ctx context.Context) (total, net time.Duration, err error)
 	rates []float64 // MB/s of each round
 }

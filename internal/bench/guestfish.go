@@ -74,7 +74,17 @@ func (g *peerGuestfish) listed(ctx context.Context) (float64, error) {
 	return g.run(ctx, "add-ro /mnt/disk.img\nrun\nmount-ro /dev/sda /\nls /\nshutdown\n", strings.Join(listed, "\n"))
 }
 
+// run runs a script that has to say what is wanted, and returns how long that took, in milliseconds.
 func (g *peerGuestfish) run(ctx context.Context, script, want string) (float64, error) {
+	out, took, err := g.output(ctx, script)
+	if err == nil && out != want {
+		err = fmt.Errorf("guestfish: it said %q, want %q", out, want)
+	}
+	return milliseconds(took), err
+}
+
+// output runs a script, and returns what it says.
+func (g *peerGuestfish) output(ctx context.Context, script string) (string, time.Duration, error) {
 	c := exec.CommandContext(ctx, "chroot", g.root, "/usr/bin/guestfish")
 	c.Env = []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LIBGUESTFS_BACKEND=direct",
@@ -85,12 +95,9 @@ func (g *peerGuestfish) run(ctx context.Context, script, want string) (float64, 
 	c.Stderr = &said
 	began := time.Now()
 	out, err := c.Output()
-	took := milliseconds(time.Since(began))
-	if err == nil && strings.TrimSpace(string(out)) != want {
-		err = fmt.Errorf("it said %q, want %q", out, want)
-	}
+	took := time.Since(began)
 	if err != nil {
-		return 0, fmt.Errorf("guestfish: %w: %s", err, strings.TrimSpace(said.String()))
+		return "", 0, fmt.Errorf("guestfish: %w: %s", err, strings.TrimSpace(said.String()))
 	}
-	return took, nil
+	return strings.TrimSpace(string(out)), took, nil
 }
