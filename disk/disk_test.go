@@ -111,6 +111,7 @@ func TestWhatCannotBeLaunchedIsSaid(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]disk.Spec{
 		"is no way to launch": {Way: "fast"},
+		"its cgroup":          {Cgroup: "/none", Way: disk.Cold},
 		"/none/qemu":          {QEMU: "/none/qemu", Way: disk.Cold},
 		"image /none":         {Images: []disk.Image{{Path: "/none"}}},
 	} {

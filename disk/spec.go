@@ -51,6 +51,8 @@ type Spec struct {
 	Way    Way
 	Memory uint64 // MiB; 0 is enough to look at file systems
 	QEMU   string // path of the emulator; "": qemu-system-x86_64 of the search path
+	// Cgroup is the directory of a cgroup v2 that QEMU is born in; "" leaves it in the cgroup of the process that starts it.
+	Cgroup string
 	// Progress is told what takes long, such as fetching a kernel, in a few words; nil tells nobody.
 	Progress func(string)
 }
