@@ -17,7 +17,7 @@ func TestOurOwnProgramsAreNobodyElse(t *testing.T) {
 	if v, err := choice.TryIPTables(t.Context()); err != nil {
 		t.Fatal(err)
 	} else if v != xtables.NFT {
-		t.Skip("iptables is iptables-legacy here, which tells nobody of changes; install iptables anew, and the alternative is iptables-nft")
+		t.Skip("iptables is iptables-legacy here, which tells nobody of changes; iptables-nft tells (Debian: update-alternatives --set iptables /usr/sbin/iptables-nft)")
 	}
 	e := env(t)
 	c := open(t, e, choice.IPTables, choice.IPTables)
