@@ -73,8 +73,9 @@ appliance: setup-test setup-appliance build ## build the kernel and the tools of
 	bin/taproom appliance build --kernel own
 	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox
 
-appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing
+appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing; 1000 are alive at a time
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'Clones' ./internal/appliance/launch
+	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'HundredAppliances' ./internal/bench
 
 appliance-twice: appliance ## build the kernel once more in another folder: it has to be the same, byte by byte
 	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 120m -run SameBytes ./internal/appliance/kbuild

@@ -54,7 +54,7 @@ for deb in "$apt"/cache/archives/*.deb; do
 	dpkg -x "$deb" "$dest"
 done
 # What was unpacked stays found from its own place: absolute links of the packages lead into DEST as well.
-find "$dest" -path "$apt" -prune -o -type l -lname '/*' -print | while read -r link; do
+find "$dest" \( -path "$apt" -o -path "$dest/libguestfs" \) -prune -o -type l -lname '/*' -print | while read -r link; do
 	to=$(readlink "$link")
 	if [ -e "$dest$to" ]; then
 		ln -sfn "$dest$to" "$link"
