@@ -48,6 +48,7 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 		r.add(s.series())
 		if s.refused != nil {
 			r.Notes = append(r.Notes, s.refused.Error())
+			r.Skipped = append(r.Skipped, Skip{Name: "pss_mounted", Why: "appliances grow when they mount, and there is no memory for that"})
 			r.Skipped = append(r.Skipped, Skip{Name: "time." + strconv.Itoa(n), Why: fmt.Sprintf("%d were ready: %v", len(s.ready), s.refused)})
 			break
 		}
@@ -148,7 +149,7 @@ func (b *parallelBench) step(ctx context.Context, n int, last bool) (_ *parallel
 		return nil, err
 	}
 	s.drop = (float64(before.Available) - float64(after.Available)) / 1e6 / float64(len(s.ready))
-	if last {
+	if last && s.refused == nil {
 		return s, b.mountAll(ctx, s)
 	}
 	return s, nil
@@ -185,8 +186,14 @@ func inParallel(n int, f func(i int) error) error {
 
 // launch launches what the step asks for, as far as there is memory.
 func (b *parallelBench) launch(ctx context.Context, s *parallelStep, began time.Time) error {
-	err := inParallel(s.asked, func(int) error {
-		if err := b.admit(s); err != nil {
+	return inParallel(s.asked, func(int) error {
+		err := b.admit(s)
+		var no *admission.NoRoom
+		if errors.As(err, &no) {
+			s.refuse(no)
+			return nil
+		}
+		if err != nil || s.isRefused() {
 			return err
 		}
 		asked := time.Now()
@@ -202,11 +209,20 @@ func (b *parallelBench) launch(ctx context.Context, s *parallelStep, began time.
 		s.done = append(s.done, time.Since(began).Seconds())
 		return nil
 	})
-	var no *admission.NoRoom
-	if errors.As(err, &no) {
-		s.refused, err = no, nil
+}
+
+func (s *parallelStep) refuse(no *admission.NoRoom) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = no
 	}
-	return err
+}
+
+func (s *parallelStep) isRefused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused != nil
 }
 
 // admit measures whether there is memory for one more. Now and then it measures what one takes.
@@ -254,7 +270,12 @@ func (s *parallelStep) meanPSS() (float64, error) {
 }
 
 func (s *parallelStep) close() error {
-	return inParallel(len(s.ready), func(i int) error { return s.ready[i].Close() })
+	errs := make([]error, len(s.ready))
+	_ = inParallel(len(s.ready), func(i int) error { // all of them, whatever becomes of the others
+		errs[i] = s.ready[i].Close()
+		return nil
+	})
+	return errors.Join(errs...)
 }
 
 // series are a step's figures, named by how many were ready.
@@ -273,7 +294,10 @@ func (s *parallelStep) series() []Series {
 		out = append(out, one("launches."+n+".first", "1/s", first/slices.Sorted(slices.Values(s.done))[first-1]))
 	}
 	if s.mounted > 0 {
-		out = append(out, one("pss", "MB", s.pss), one("pss_mounted", "MB", s.mounted))
+		out = append(out, one("pss_mounted", "MB", s.mounted))
+	}
+	if s.mounted > 0 || s.refused != nil {
+		out = append(out, one("pss", "MB", s.pss))
 	}
 	return out
 }

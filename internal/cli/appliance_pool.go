@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -25,7 +26,7 @@ has memory to spare, and hands each out once. What waits ends with the pool; wha
   taproom appliance pool --try
   taproom appliance pool --status
 
---status says how the pool that runs is doing, --stop ends it, and --try takes an appliance from it, says how long that took, and
+--status says how the pools that run are doing, --stop ends them, and --try takes an appliance from it, says how long that took, and
 ends it; where no pool runs, one is started.
 
 Exit codes: 0 it ended as it should, 1 failed or there is no pool, 2 the command line is wrong.`
@@ -64,8 +65,8 @@ func newAppliancePool(env *Env) *cobra.Command {
 	f.Uint64Var(&o.memory, "memory", 0, "MiB of an appliance; what its kernel needs without it")
 	f.StringVar(&o.machine, "machine", "", "its machine: microvm, q35 or pc; the fastest without it")
 	f.StringVar(&o.dir, "dir", "", "`folder` of the socket; the user's own without it")
-	f.BoolVar(&o.status, "status", false, "say how the pool that runs is doing")
-	f.BoolVar(&o.stop, "stop", false, "end the pool that runs")
+	f.BoolVar(&o.status, "status", false, "say how the pools that run are doing")
+	f.BoolVar(&o.stop, "stop", false, "end the pools that run")
 	f.BoolVar(&o.try, "try", false, "take an appliance from the pool, say how long that took, and end it")
 	f.BoolVar(&o.ticket, "ticket", false, "")
 	f.BoolVar(&o.background, "background", false, "")
@@ -78,19 +79,14 @@ func newAppliancePool(env *Env) *cobra.Command {
 }
 
 func (env *Env) runPool(ctx context.Context, k *host.Kernel, o poolOptions) error {
+	if o.status || o.stop {
+		return env.everyPool(ctx, k, o)
+	}
 	t, err := env.poolTicket(ctx, k, o)
 	if err != nil {
 		return err
 	}
 	switch {
-	case o.status:
-		st, err := pool.StatusOf(ctx, k, t.Place.Socket())
-		if err != nil {
-			return err
-		}
-		return env.print(st, st.WriteText)
-	case o.stop:
-		return pool.Stop(ctx, k, t.Place.Socket())
 	case o.try:
 		return env.tryPool(ctx, k, t)
 	case o.background:
@@ -112,6 +108,43 @@ func (env *Env) runPool(ctx context.Context, k *host.Kernel, o poolOptions) erro
 		return ready()
 	}
 	return err
+}
+
+// everyPool says how the pools in the folder are doing, or ends them, whatever they are for: what appliances boot from may be
+// another today than when they were started.
+func (env *Env) everyPool(ctx context.Context, k *host.Kernel, o poolOptions) error {
+	sockets, err := pool.Sockets(o.dir)
+	if err != nil {
+		return err
+	}
+	var all []pool.Status
+	for _, s := range sockets {
+		st, err := pool.StatusOf(ctx, k, s)
+		if errors.Is(err, pool.ErrNoPool) { // it was killed, or has just ended
+			continue
+		}
+		if err == nil && o.stop {
+			err = pool.Stop(ctx, k, s)
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, st)
+	}
+	switch {
+	case len(all) == 0:
+		return pool.ErrNoPool
+	case o.stop:
+		return nil
+	}
+	return env.print(all, func(w io.Writer) error {
+		for _, st := range all {
+			if err := st.WriteText(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func endsWhen(idle time.Duration) string {

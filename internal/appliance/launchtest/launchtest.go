@@ -13,7 +13,7 @@ import (
 	"taproom/internal/appliance/build"
 )
 
-// programs builds taproom-launch and taproom-init beside the test's own binary, where go test cleans up, unless `make test` has
+// programs builds taproom, taproom-launch and taproom-init beside the test's own binary, where go test cleans up, unless `make test` has
 // built them.
 var programs = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("TAPROOM_BIN"); bin != "" {
@@ -24,10 +24,10 @@ var programs = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Dir(self)
-	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "taproom/cmd/taproom-launch", "taproom/cmd/taproom-init")
+	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "taproom/cmd/taproom", "taproom/cmd/taproom-launch", "taproom/cmd/taproom-init")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build taproom-launch and taproom-init: %w\n%s", err, out)
+		return "", fmt.Errorf("build taproom, taproom-launch and taproom-init: %w\n%s", err, out)
 	}
 	return dir, nil
 })

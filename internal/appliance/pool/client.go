@@ -15,15 +15,15 @@ import (
 	"taproom/internal/host"
 )
 
-// errNoPool says that nobody serves the socket.
-var errNoPool = errors.New("there is no pool of these appliances")
+// ErrNoPool says that nobody serves the socket.
+var ErrNoPool = errors.New("there is no pool of appliances")
 
 // exchange asks the pool at a socket for one thing. The connection is given back with the answer: while it is open, the pool
 // begins no other work for this client.
 func exchange(ctx context.Context, k *host.Kernel, socket string, q request) (_ net.Conn, r reply, files []*os.File, err error) {
 	c, err := k.DialUnix(ctx, socket)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
-		return nil, r, nil, errNoPool
+		return nil, r, nil, ErrNoPool
 	}
 	if err != nil {
 		return nil, r, nil, err
@@ -50,7 +50,7 @@ func exchange(ctx context.Context, k *host.Kernel, socket string, q request) (_ 
 		files, err = receive(k, c, &r)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) { // it ended before it saw us
-		return nil, r, nil, errNoPool
+		return nil, r, nil, ErrNoPool
 	}
 	if err != nil {
 		return nil, r, nil, fmt.Errorf("ask the pool at %s: %w", socket, err)

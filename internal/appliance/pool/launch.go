@@ -31,7 +31,7 @@ func Launch(ctx context.Context, s launch.Spec, o Options) (*launch.Appliance, e
 		return nil, fmt.Errorf("get an appliance from the pool: %w", err)
 	}
 	a, err := get(ctx, s, place, o.Wait)
-	if errors.Is(err, errNoPool) || errors.Is(err, ErrEnding) {
+	if errors.Is(err, ErrNoPool) || errors.Is(err, ErrEnding) {
 		if err = start(ctx, s.Kernel, Ticket{order, place}, o.Program); err == nil {
 			a, err = get(ctx, s, place, o.Wait)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"taproom/internal/appliance/build"
 	"taproom/internal/appliance/launch"
@@ -31,10 +32,21 @@ func NewOrder(k *host.Kernel, s launch.Spec) (Order, error) {
 		Files: s.Files, Memory: s.Memory, Machine: s.Machine, Accelerator: s.Accelerator, QEMU: s.QEMU, Launcher: s.Launcher,
 		Cgroup: s.Cgroup, CacheDir: s.CacheDir,
 	}
+	var err error
 	if o.QEMU == "" {
-		var err error
 		if o.QEMU, err = k.LookPath("qemu-system-x86_64"); err != nil {
 			return o, fmt.Errorf("find QEMU: %w; install qemu-system-x86, or name the emulator", err)
+		}
+	}
+	if o.Memory == 0 { // the same as who says so
+		o.Memory = max(launch.DefaultMemory, uint64(s.Files.Memory))
+	}
+	for _, path := range []*string{&o.QEMU, &o.Launcher, &o.CacheDir, &o.Files.Kernel, &o.Files.Initrd, &o.Files.Tools} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil { // a pool has another working directory
+			return o, err
 		}
 	}
 	return o, nil

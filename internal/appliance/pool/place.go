@@ -1,10 +1,18 @@
 package pool
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"taproom/internal/appliance/cache"
 	"taproom/internal/host"
 )
 
@@ -37,6 +45,9 @@ func Find(k *host.Kernel, dir string, o Order) (Place, error) {
 			return Place{}, err
 		}
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return Place{}, err
+	}
 	key, err := o.Key(k)
 	return Place{dir, key}, err
 }
@@ -46,6 +57,102 @@ func (p Place) Socket() string { return filepath.Join(p.Dir, "pool-"+p.Key+".soc
 
 // Log is where a pool that was started on demand writes why it ended.
 func (p Place) Log() string { return filepath.Join(p.Dir, "pool-"+p.Key+".log") }
+
+// Sockets are those of all pools in a folder, also of orders that nobody gives any more.
+func Sockets(dir string) ([]string, error) {
+	if dir == "" {
+		var err error
+		if dir, err = DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	return filepath.Glob(filepath.Join(dir, "pool-*.sock"))
+}
+
+// lock keeps everybody else from binding and removing sockets in the folder: else two pools that start at a time would remove each
+// other's, and one that ends its successor's.
+func (p Place) lock(ctx context.Context) (unlock func(), err error) {
+	folder, err := cache.Open(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return folder.Lock(ctx, func() {})
+}
+
+// listen binds the pool's socket, or says ErrServed, and removes what pools of former orders have left.
+func (p Place) listen(ctx context.Context, k *host.Kernel) (*os.File, error) {
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, err := StatusOf(ctx, k, p.Socket()); err == nil {
+		return nil, ErrServed
+	}
+	f, err := k.ListenUnix(p.Socket(), 0o600)
+	if errors.Is(err, host.ErrInUse) {
+		return nil, fmt.Errorf("%w: %w", ErrServed, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := p.sweep(ctx, k); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// sweep removes sockets that nobody serves, and the logs of pools without a socket. The lock is held.
+func (p Place) sweep(ctx context.Context, k *host.Kernel) error {
+	sockets, err := Sockets(p.Dir)
+	if err != nil {
+		return err
+	}
+	for _, s := range sockets {
+		if s == p.Socket() {
+			continue
+		}
+		if c, err := k.DialUnix(ctx, s); err == nil {
+			_ = c.Close()
+		} else if errors.Is(err, unix.ECONNREFUSED) {
+			if err := k.Remove(s); err != nil {
+				return err
+			}
+		}
+	}
+	logs, err := filepath.Glob(filepath.Join(p.Dir, "pool-*.log"))
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		if log == p.Log() {
+			continue
+		}
+		_, err := k.FileFacts(strings.TrimSuffix(log, ".log") + ".sock")
+		if errors.Is(err, fs.ErrNotExist) {
+			err = k.Remove(log)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveWithin is how long a pool that ends waits for others in the folder. Its socket's name is removed by the next one otherwise.
+const leaveWithin = 10 * time.Second
+
+// leave removes the socket's name, while the pool still listens: so it is its own.
+func (p Place) leave(ctx context.Context, k *host.Kernel) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	_ = k.Remove(p.Socket())
+}
 
 // prepare makes the folder, which is this user's alone.
 func (p Place) prepare(k *host.Kernel) error {

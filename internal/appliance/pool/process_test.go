@@ -3,12 +3,12 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +44,8 @@ func own(dir string, ticket []string) error {
 		return err
 	}
 	fmt.Println(a.PID())
-	select {}
+	_, err = io.Copy(io.Discard, os.Stdin) // until the test is gone, or kills it
+	return err
 }
 
 // site is a pool of the test's own.
@@ -236,7 +237,9 @@ func (s *site) owner(t *testing.T) (*exec.Cmd, int) {
 	c := exec.Command(os.Args[0], string(ticket), s.o.Program)
 	c.Env = append(os.Environ(), ownerDir+"="+s.o.Dir)
 	c.Stderr = os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	if _, err := c.StdinPipe(); err != nil { // closed with the test
+		t.Fatal(err)
+	}
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

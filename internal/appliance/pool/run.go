@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"taproom/internal/appliance/launch"
 	"taproom/internal/host"
 )
 
@@ -42,10 +41,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := c.Place.prepare(k); err != nil {
 		return fmt.Errorf("run a pool of appliances: %w", err)
 	}
-	f, err := k.ListenUnix(c.Place.Socket(), 0o600)
-	if errors.Is(err, host.ErrInUse) {
-		return fmt.Errorf("%w: %w", ErrServed, err)
-	}
+	f, err := c.Place.listen(ctx, k)
 	if err != nil {
 		return fmt.Errorf("run a pool of appliances: %w", err)
 	}
@@ -62,14 +58,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	defer func() { err = errors.Join(err, maker.close()) }()
 	look := time.NewTicker(measureEvery)
 	defer look.Stop()
-	memory := c.Order.Memory
-	if memory == 0 {
-		memory = launch.DefaultMemory
-	}
 	stock := NewStock(ctx, StockConfig{
-		Make: maker.make, Room: k.MemoryRoom, Memory: memory << 20, Size: c.Size, Launchers: runtime.NumCPU(), Look: look.C,
+		Make: maker.make, Room: k.MemoryRoom, Memory: c.Order.Memory << 20, Size: c.Size, Launchers: runtime.NumCPU(), Look: look.C,
 	})
 	defer stock.Close()
-	s := &Server{Kernel: k, Listener: listener, Stock: stock, Idle: c.Idle, Leave: func() { _ = k.Remove(c.Place.Socket()) }}
+	s := &Server{Kernel: k, Listener: listener, Stock: stock, Idle: c.Idle, Leave: func() { c.Place.leave(ctx, k) }}
 	return s.Serve(ctx)
 }

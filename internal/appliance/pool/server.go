@@ -149,11 +149,11 @@ func (r *session) serve(ctx context.Context, c net.Conn) {
 }
 
 // take hands out one appliance, and waits until the client has done with it what it had to, or hung up.
-func (r *session) take(ctx context.Context, c net.Conn, q request) {
+func (r *session) take(pool context.Context, c net.Conn, q request) {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(pool)
 	defer cancel()
 	var hung sync.WaitGroup
 	hung.Go(func() { // a client says nothing more: what ends this is that it hangs up, or that we do
@@ -162,6 +162,10 @@ func (r *session) take(ctx context.Context, c net.Conn, q request) {
 	})
 	defer hung.Wait()
 	err := r.hand(ctx, c, q)
+	if err != nil && pool.Err() != nil { // whoever asked may ask the next one, which finds the place free
+		r.leave()
+		err = ErrEnding
+	}
 	if err != nil {
 		_ = send(r.Kernel, c, failure(err), nil)
 	}

@@ -142,7 +142,7 @@ func TestRefusalsKeepTheirKind(t *testing.T) {
 	if _, _, err := take(t.Context(), k, socket, false); !errors.Is(err, ErrEnding) {
 		t.Errorf("of a pool that ends: %v", err)
 	}
-	if _, _, err := take(t.Context(), k, socket+"x", false); !errors.Is(err, errNoPool) {
+	if _, _, err := take(t.Context(), k, socket+"x", false); !errors.Is(err, ErrNoPool) {
 		t.Errorf("of no pool: %v", err)
 	}
 }
@@ -222,4 +222,80 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestWhoWaitsWhenThePoolEndsMayAskTheNextOne(t *testing.T) {
+	k, w := kernel(t), newWorld()
+	w.gate = make(chan struct{})
+	s := w.stock(t, 1, 1)
+	socket, ended := serve(t, k, s, 0)
+	got := make(chan error, 1)
+	go func() {
+		_, _, err := take(t.Context(), k, socket, true)
+		got <- err
+	}()
+	eventually(t, s, "it waits", func(st Status) bool { return st.Waiting == 1 })
+	if err := stop(t.Context(), k, socket); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; !errors.Is(err, ErrEnding) {
+		t.Errorf("got %v, want ErrEnding", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOfPoolsThatStartAtATimeOneServes(t *testing.T) {
+	k := kernel(t)
+	dir, err := os.MkdirTemp("", "pool") // a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	place := Place{Dir: filepath.Join(dir, "run"), Key: "k"}
+	for round := range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		const n = 6
+		ready, ended := make(chan struct{}, n), make(chan error, n)
+		for range n {
+			go func() {
+				ended <- Run(ctx, Config{Kernel: k, Order: Order{QEMU: "/bin/false"}, Place: place, Ready: func() error {
+					ready <- struct{}{}
+					return nil
+				}})
+			}()
+		}
+		for range n - 1 {
+			if err := <-ended; !errors.Is(err, ErrServed) {
+				t.Errorf("round %d: %v, want ErrServed", round, err)
+			}
+		}
+		<-ready
+		if _, err := StatusOf(t.Context(), k, place.Socket()); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		if len(ready) != 0 {
+			t.Errorf("round %d: %d more serve", round, len(ready))
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(place.Socket()); !os.IsNotExist(err) {
+			t.Errorf("round %d: its socket's name is left: %v", round, err)
+		}
+		// What was killed leaves a socket and a log, and the next one takes them away.
+		f, err := k.ListenUnix(filepath.Join(place.Dir, "pool-former.sock"), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if err := os.WriteFile(filepath.Join(place.Dir, "pool-former.log"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(place.Dir, "pool-former.*")); len(left) != 2 {
+		t.Errorf("%q are left, want those of the last round", left)
+	}
 }
