@@ -18,8 +18,8 @@ import (
 const applianceBuildHelp = `Make what disposable appliances boot from, or find it made: a kernel, an initramfs, and a read-only disk of tools.
 
 The kernel is one of a configuration of our own, built from the distribution's source: a third of a second from QEMU's start to
-its first process without KVM, where the distribution's takes two seconds. Building it takes some eight minutes of processor time
-and 3 GiB of disk meanwhile, and the packages gcc, make, flex, bison, bc and libelf-dev. It is booted before it is kept. With
+its first process without KVM, where the distribution's takes two seconds. Building it takes tens of minutes on two busy
+processors and 3 GiB of disk meanwhile, and the packages gcc, make, flex, bison, bc and libelf-dev. It is booted before it is kept. With
 --kernel auto it is built where those packages are, and the distribution's kernel is fetched where they are not.
 
 All of it goes into the cache: /var/cache/taproom/guest for root, taproom/guest in the user's own cache for others. The same

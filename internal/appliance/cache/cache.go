@@ -32,7 +32,8 @@ func DefaultDir() (string, error) {
 	return filepath.Join(base, "taproom/guest"), nil
 }
 
-// Open makes the folder where it is not there. "" is DefaultDir.
+// Open makes the folder where it is not there. "" is DefaultDir. What root's guests boot from nobody else may change: a folder in
+// which others may write is an error for root.
 func Open(dir string) (Folder, error) {
 	if dir == "" {
 		var err error
@@ -43,7 +44,26 @@ func Open(dir string) (Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Folder{}, fmt.Errorf("make the guest's cache folder: %w", err)
 	}
+	if os.Geteuid() == 0 {
+		if err := checkRoots(dir); err != nil {
+			return Folder{}, err
+		}
+	}
 	return Folder{dir}, nil
+}
+
+// checkRoots tells a folder that root's alone can change from others.
+func checkRoots(dir string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return fmt.Errorf("look at the guest's cache folder %s: %w", dir, err)
+	}
+	const group, others = 0o020, 0o002
+	if st.Uid != 0 || st.Mode&others != 0 || st.Mode&group != 0 && st.Gid != 0 {
+		return fmt.Errorf("%s belongs to user %d and has mode %04o: others could change what root's guests boot from; chown it to root and chmod go-w",
+			dir, st.Uid, st.Mode&0o7777)
+	}
+	return nil
 }
 
 // Dir is the folder's path.
@@ -67,10 +87,15 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Lock waits until no other process works in the cache. The lock ends with unlock or with the process.
+// Lock waits until no other process works in the cache. The lock ends with unlock or with the process. Who may read its file could
+// hold it for ever, so that is the owner's alone.
 func (c Folder) Lock(ctx context.Context, waiting func()) (unlock func(), err error) {
-	f, err := os.OpenFile(c.Path("lock"), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o644)
+	f, err := os.OpenFile(c.Path("lock"), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
+		return nil, fmt.Errorf("lock the guest's cache: %w", err)
+	}
+	if err := f.Chmod(0o600); err != nil { // former versions made it readable for all
+		_ = f.Close()
 		return nil, fmt.Errorf("lock the guest's cache: %w", err)
 	}
 	// The kernel tells nobody that a lock was given back, except who is blocked in flock, and that cannot be called off.

@@ -64,3 +64,49 @@ func TestPublishLeavesNothingWhereWritingFails(t *testing.T) {
 		t.Errorf("left %v, %v", entries, err)
 	}
 }
+
+func TestLockIsTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	c, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.Path("lock"), nil, 0o644); err != nil { // of a former version
+		t.Fatal(err)
+	}
+	unlock, err := c.Lock(t.Context(), func() { t.Error("nobody else holds the lock") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if st, err := os.Stat(c.Path("lock")); err != nil || st.Mode() != 0o600 {
+		t.Errorf("the lock is %v, %v, want one that nobody else can open", st.Mode(), err)
+	}
+}
+
+func TestRootTakesNoFolderThatOthersMayChange(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("other users' folders are their own affair")
+	}
+	for name, c := range map[string]struct {
+		mode     os.FileMode
+		uid, gid int
+		refused  bool
+	}{
+		"root's":                      {0o755, 0, 0, false},
+		"root's group's":              {0o775, 0, 0, false},
+		"another group may write":     {0o775, 0, 12, true},
+		"everybody may write":         {0o757, 0, 0, true},
+		"another user's, to be shown": {0o755, 1000, 0, true},
+	} {
+		dir := t.TempDir()
+		if err := errors.Join(os.Chown(dir, c.uid, c.gid), os.Chmod(dir, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir)
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
