@@ -1,8 +1,10 @@
 package chain
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +21,7 @@ const (
 	QCOW2 = "qcow2"
 )
 
-// mostLayers bounds how long a chain is. Nobody's is, and one that leads back to itself ends there.
+// mostLayers bounds how long a chain is, and with it what is read of one that was made to keep us busy.
 const mostLayers = 64
 
 // Image is what a caller wants opened.
@@ -43,6 +45,8 @@ type Layer struct {
 	Writable *os.File // for reading and writing; nil below the first layer and where nothing is written
 	Data     *os.File // holds what the layer holds, for reading; nil where that is the layer's own file
 	DataSize int64
+	// DataDevice says that Data is a block device.
+	DataDevice bool
 	// DataWritable is Data for reading and writing.
 	DataWritable *os.File
 }
@@ -87,15 +91,18 @@ var (
 	ErrCorrupt = errors.New("the image is broken")
 )
 
-// Open opens an image and all below it. An error is an *Error.
-func Open(k *host.Kernel, i Image) (Chain, error) {
-	o := opening{k: k, within: i.Within}
+// Open opens an image and all below it. An error is an *Error, or says that ctx is done: a large chain takes seconds to look at.
+func Open(ctx context.Context, k *host.Kernel, i Image) (Chain, error) {
+	o := opening{ctx: ctx, k: k, within: i.Within}
 	path, format := i.Path, i.Format
 	for {
 		o.names = append(o.names, path)
 		below, err := o.layer(path, format, i.Write && len(o.chain) == 0)
 		if err == nil && below.path != "" && len(o.chain) == mostLayers {
 			err = fmt.Errorf("%w: more than %d images, one below the other", ErrCorrupt, mostLayers)
+		}
+		if ctx.Err() != nil {
+			return nil, errors.Join(fmt.Errorf("look at image %s: %w", i.Path, context.Cause(ctx)), o.chain.Close())
 		}
 		if err != nil {
 			return nil, errors.Join(&Error{Chain: o.names, Err: err}, o.chain.Close())
@@ -109,10 +116,26 @@ func Open(k *host.Kernel, i Image) (Chain, error) {
 
 // opening is a chain as far as it is open.
 type opening struct {
+	ctx    context.Context
 	k      *host.Kernel
 	within []string
 	names  []string
 	chain  Chain
+	seen   []os.FileInfo // of all files of the chain
+}
+
+// patient reads for as long as somebody waits for it.
+type patient struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+// ReadAt is io.ReaderAt's.
+func (p patient) ReadAt(b []byte, at int64) (int, error) {
+	if err := context.Cause(p.ctx); err != nil {
+		return 0, err
+	}
+	return p.r.ReadAt(b, at)
 }
 
 // reference is what an image says of the one below it.
@@ -144,7 +167,7 @@ func (o *opening) layer(path, format string, write bool) (below reference, err e
 	if h.Corrupt {
 		return below, fmt.Errorf("%w: QEMU has marked it so: qemu-img check -r all %s", ErrCorrupt, path)
 	}
-	if err := qcow2.Check(here.File, here.Size); err != nil {
+	if err := qcow2.Check(patient{o.ctx, here.File}, here.Size); err != nil {
 		return below, fmt.Errorf("%w: %w; take another copy, or see what qemu-img check says", ErrCorrupt, err)
 	}
 	if h.External {
@@ -177,7 +200,7 @@ func (o *opening) data(l *Layer, name string, write bool) error {
 	if err != nil {
 		return err
 	}
-	l.Data, l.DataSize, l.DataWritable = d.File, d.Size, d.Writable
+	l.Data, l.DataSize, l.DataDevice, l.DataWritable = d.File, d.Size, d.Device, d.Writable
 	o.names = o.names[:len(o.names)-1]
 	return nil
 }
@@ -202,64 +225,81 @@ func beside(image, name string) (string, error) {
 }
 
 // open opens a file or block device, and where it was named by an image checks that the caller allows it: the file that is
-// open, whatever its path becomes.
+// open, whatever its path becomes. Nothing else is opened, not even to be looked at: of a terminal, a watchdog or a tape that
+// would do something, and a stranger's image can name any.
 func (o *opening) open(path string, write, named bool) (Layer, error) {
 	if named && len(o.within) == 0 {
 		return Layer{}, fmt.Errorf("%w: no file beside the image was named; name it, or a folder that holds it, where you trust it", ErrOutside)
 	}
-	f, err := o.k.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO would keep us waiting
+	at, err := o.k.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
 		return Layer{}, err
 	}
-	l := Layer{File: f}
-	if l.Path, err = o.k.PathOf(f); err == nil && named {
+	defer at.Close()
+	var l Layer
+	if l.Path, err = o.k.PathOf(at); err == nil && named {
 		err = o.allowed(l.Path)
 	}
 	if err == nil {
-		l.Device, l.Size, err = sizeOf(f)
+		l.Device, err = o.isDisk(at)
 	}
+	if err != nil {
+		return Layer{}, err
+	}
+	// Without waiting for the medium of a drive.
+	if l.File, err = o.k.Reopen(at, os.O_RDONLY|unix.O_NONBLOCK); err != nil {
+		return Layer{}, err
+	}
+	l.Size, err = l.File.Seek(0, io.SeekEnd)
 	if err == nil && write {
-		l.Writable, err = o.k.Reopen(f, os.O_RDWR)
+		l.Writable, err = o.k.Reopen(l.File, os.O_RDWR)
 		if errors.Is(err, os.ErrPermission) {
 			err = fmt.Errorf("it may not be written to: %w; open it read-only, or with changes that are thrown away", err)
 		}
 	}
 	if err != nil {
-		return Layer{}, errors.Join(err, f.Close())
+		return Layer{}, errors.Join(err, l.File.Close())
 	}
 	return l, nil
 }
 
 // allowed checks that a path is one of those that the caller named, or below one.
 func (o *opening) allowed(path string) error {
+	var missing []error
 	for _, w := range o.within {
 		real, err := filepath.EvalSymlinks(w)
-		if err != nil {
-			return fmt.Errorf("find what an image may lead to: %w", err)
+		if err == nil {
+			real, err = filepath.Abs(real)
 		}
-		if real, err = filepath.Abs(real); err != nil {
-			return err
+		if err != nil {
+			missing = append(missing, fmt.Errorf("find what an image may lead to: %w", err))
+			continue
 		}
 		rel, err := filepath.Rel(real, path)
 		if err == nil && filepath.IsLocal(rel) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: that is %s, and only %s may be followed", ErrOutside, path, strings.Join(o.within, ", "))
+	err := fmt.Errorf("%w: that is %s, and only %s may be followed", ErrOutside, path, strings.Join(o.within, ", "))
+	return errors.Join(append([]error{err}, missing...)...)
 }
 
-// sizeOf is how long a file or block device is; what is neither is refused.
-func sizeOf(f *os.File) (device bool, size int64, err error) {
-	st, err := f.Stat()
+// isDisk reports whether a file that is only found yet is a block device. What is neither that nor a file is refused, and what the
+// chain has already: it would go round in a circle.
+func (o *opening) isDisk(at *os.File) (device bool, err error) {
+	st, err := at.Stat()
 	if err != nil {
-		return false, 0, err
+		return false, err
 	}
-	switch mode := st.Mode(); {
-	case mode.IsRegular():
-		return false, st.Size(), nil
-	case mode&os.ModeDevice != 0 && mode&os.ModeCharDevice == 0:
-		size, err := f.Seek(0, unix.SEEK_END)
-		return true, size, err
+	device = st.Mode().Type() == os.ModeDevice
+	if !device && !st.Mode().IsRegular() {
+		return false, fmt.Errorf("%w: it is neither a file nor a block device", ErrFormat)
 	}
-	return false, 0, fmt.Errorf("%w: it is neither a file nor a block device", ErrFormat)
+	for _, other := range o.seen {
+		if os.SameFile(st, other) {
+			return false, fmt.Errorf("%w: it leads back to itself", ErrCorrupt)
+		}
+	}
+	o.seen = append(o.seen, st)
+	return device, nil
 }

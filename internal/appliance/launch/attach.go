@@ -19,7 +19,7 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	if target == 0 {
 		return Device{}, fmt.Errorf("attach %s: the appliance has %d disks already, as many as its controller takes", d.Path, lastDisk)
 	}
-	c, err := chain.Open(a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within})
+	c, err := chain.Open(ctx, a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within})
 	if err != nil {
 		return Device{}, fmt.Errorf("attach a disk: %w", err)
 	}
