@@ -129,12 +129,17 @@ func (p *planner) storage(name, driver string, write, scratch bool, files ...*os
 	return p.node(n)
 }
 
+// driverOf is what reads and writes a file or block device.
+func driverOf(device bool) string {
+	if device {
+		return "host_device"
+	}
+	return "file"
+}
+
 // layer is one image: its file, the file with its data where there is one, and what understands it.
 func (p *planner) layer(i int, l chain.Layer, write, scratch bool, below string) string {
-	driver, file := "file", l.File
-	if l.Device {
-		driver = "host_device"
-	}
+	file := l.File
 	if write {
 		file = l.Writable
 	}
@@ -146,7 +151,7 @@ func (p *planner) layer(i int, l chain.Layer, write, scratch bool, below string)
 	if scratch {
 		n = n.With("cache", unsafeCache())
 	}
-	n = n.With("file", p.storage(name+"-file", driver, write, scratch, file))
+	n = n.With("file", p.storage(name+"-file", driverOf(l.Device), write, scratch, file))
 	if l.Format != chain.QCOW2 {
 		return p.node(n)
 	}
@@ -155,7 +160,7 @@ func (p *planner) layer(i int, l chain.Layer, write, scratch bool, below string)
 		if write {
 			data = l.DataWritable
 		}
-		n = n.With("data-file", p.storage(name+"-data", "file", write, scratch, data))
+		n = n.With("data-file", p.storage(name+"-data", driverOf(l.DataDevice), write, scratch, data))
 	}
 	if below == "" {
 		return p.node(n.With("backing", nil))

@@ -48,6 +48,8 @@ func TestWhatQEMUIsToldOfADisk(t *testing.T) {
 	top := chain.Layer{Format: chain.QCOW2, File: file("top"), Writable: file("top-rw")}
 	base := chain.Layer{Format: chain.QCOW2, File: file("base")}
 	outer := chain.Layer{Format: chain.QCOW2, File: file("outer"), Data: file("data"), Writable: file("outer-rw"), DataWritable: file("data-rw")}
+	outerDevice := outer
+	outerDevice.DataDevice = true
 	overlay := file("overlay")
 	for name, p := range map[string]diskPlan{
 		"raw-discard":    planDisk(1, 10, Discard, chain.Chain{raw}, overlay),
@@ -57,6 +59,7 @@ func TestWhatQEMUIsToldOfADisk(t *testing.T) {
 		"chain-discard":  planDisk(5, 20, Discard, chain.Chain{top, base, raw}, overlay),
 		"raw-scratch":    planDisk(6, 10, Scratch, chain.Chain{raw}, nil),
 		"data-file":      planDisk(7, 10, Write, chain.Chain{outer}, nil),
+		"data-device":    planDisk(9, 10, Write, chain.Chain{outerDevice}, nil),
 		"data-file-read": planDisk(8, 10, ReadOnly, chain.Chain{outer}, nil),
 	} {
 		path := filepath.Join("testdata", "disk-"+name+".txt")
