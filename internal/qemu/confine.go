@@ -14,7 +14,7 @@ type Confinement struct {
 	UID, GID uint32
 	Limits   []launch.Limit // beside the defaults
 	OOMScore *int
-	// DieWithParent is for appliances and probes. A guest survives the daemon.
+	// DieWithParent is for probes. A guest survives the daemon, and an appliance has a leash.
 	DieWithParent bool
 	NoHugePages   bool
 	NoLandlock    bool // for measurements only

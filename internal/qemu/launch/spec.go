@@ -25,7 +25,7 @@ type Spec struct {
 	Limits   []Limit
 	OOMScore *int // oom_score_adj; nil leaves it
 
-	// DieWithParent ends the process with the thread that started it. For appliances and probes; guests stay.
+	// DieWithParent ends the process with the thread that started it. For probes; guests stay, and appliances have a leash.
 	DieWithParent bool
 	Parent        int // the parent's number, to notice that it is gone
 	// Leash is the reading end of a pipe, one of those that are kept: the kernel kills the process when the last writing end
