@@ -13,6 +13,8 @@ import (
 
 	"taproom/internal/appliance/build"
 	"taproom/internal/appliance/kbuild"
+	"taproom/internal/appliance/launch"
+	"taproom/internal/host"
 )
 
 const applianceBuildHelp = `Make what disposable appliances boot from, or find it made: a kernel, an initramfs, and a read-only disk of tools.
@@ -61,7 +63,15 @@ func newApplianceBuild(env *Env) *cobra.Command {
 			return err
 		}
 		began := time.Now()
-		r, err := env.buildAppliance(c.Context(), build.Options{Which: kind, Force: force}, which == "auto", tools)
+		o := build.Options{Which: kind, Force: force}
+		if kind == build.Own {
+			k := host.New(host.Options{})
+			defer k.Close()
+			if o.Check, err = launch.Check(launch.Spec{Kernel: k}); err != nil {
+				return err
+			}
+		}
+		r, err := env.buildAppliance(c.Context(), o, which == "auto", tools)
 		if err != nil {
 			return err
 		}

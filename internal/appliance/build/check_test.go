@@ -2,20 +2,33 @@ package build
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
-func TestKernelThatDoesNotBootIsRefusedWithWhatQEMUSays(t *testing.T) {
+func TestWhatWasBuiltIsBootedWithTheAgent(t *testing.T) {
 	t.Parallel()
-	image := filepath.Join(t.TempDir(), "vmlinux")
-	if err := os.WriteFile(image, bytes.Repeat([]byte("no kernel\n"), 1000), 0o600); err != nil {
-		t.Fatal(err)
+	image, broken := filepath.Join(t.TempDir(), "vmlinux"), errors.New("it does not boot")
+	err := checked(t.Context(), []byte("\x7fELFagent"), image, func(_ context.Context, f Files) error {
+		if f.Kernel != image || !f.Own || f.Memory == 0 || len(f.Cmdline) == 0 {
+			t.Errorf("it is to boot %+v", f)
+		}
+		if b, err := os.ReadFile(f.Initrd); err != nil || !bytes.Contains(b, []byte("\x7fELFagent")) {
+			t.Errorf("its initramfs has no agent, %v", err)
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
 	}
-	err := checkBoot(t.Context(), []byte("agent"), image)
-	if err == nil || !strings.Contains(err.Error(), "does not answer") || !strings.Contains(err.Error(), "too old") {
-		t.Errorf("got %v, want what QEMU says", err)
+}
+
+func TestNoKernelIsBuiltThatNobodyChecks(t *testing.T) {
+	t.Parallel()
+	if _, err := Ensure(t.Context(), Options{CacheDir: t.TempDir(), AgentPath: fakeAgent(t, "1"), Which: Own}); !errors.Is(err, ErrNoCheck) {
+		t.Errorf("got %v, want %v", err, ErrNoCheck)
 	}
 }

@@ -35,6 +35,9 @@ type Options struct {
 	AgentPath string // the taproom-init binary, static; "": the one beside this program
 	Which     Which
 	Force     bool // build our own kernel although it is there
+	// Check boots a kernel of our own before it is kept, with the initramfs that the Files name. With Own it must be there; it is
+	// launch.Check's.
+	Check func(context.Context, Files) error
 	// Progress is told what takes long, in a few words; nil tells nobody.
 	Progress func(string)
 }
@@ -168,9 +171,12 @@ func ownKernel(ctx context.Context, c cache.Folder, agent []byte, o Options) (k 
 }
 
 func buildKernel(ctx context.Context, c cache.Folder, config kbuild.Config, agent []byte, o Options) (kernel.Kernel, error) {
+	if o.Check == nil {
+		return kernel.Kernel{}, ErrNoCheck
+	}
 	return kbuild.Build(ctx, c, config, kbuild.Options{
 		Force: o.Force, Progress: o.Progress,
-		Check: func(ctx context.Context, image string) error { return checkBoot(ctx, agent, image) },
+		Check: func(ctx context.Context, image string) error { return checked(ctx, agent, image, o.Check) },
 	})
 }
 
