@@ -19,8 +19,6 @@ type DisposableSpec struct {
 	Files    map[string]*os.File // what the Config's names stand for
 	Confinement
 	Cgroup string // directory of the cgroup v2 that QEMU is born in; "" stays in the caller's
-	// Hold is a file that QEMU has open as long as it lives and never uses: what a lock on it means ends with QEMU. nil for none.
-	Hold *os.File
 
 	// Leash is the reading end of a pipe. The kernel kills QEMU when the last writing end closes, whichever process has it
 	// by then, and however that ends.
@@ -65,7 +63,7 @@ func (s DisposableSpec) handOver() {
 	for _, f := range s.Files {
 		_ = f.Close()
 	}
-	for _, f := range []*os.File{s.Hold, s.Leash, s.Output} {
+	for _, f := range []*os.File{s.Leash, s.Output} {
 		_ = f.Close() // of nil it is an error and no more
 	}
 }
@@ -89,9 +87,6 @@ func (st *starting) forkDisposable(s DisposableSpec) (child *host.Process, statu
 			return nil, nil, fmt.Errorf("start %s: its command line needs the file %q and nobody opened it", s.Config.Name, name)
 		}
 		files = append(files, f)
-	}
-	if s.Hold != nil {
-		files = append(files, s.Hold)
 	}
 	l, err := st.launchSpec()
 	if err != nil {

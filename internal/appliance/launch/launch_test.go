@@ -78,6 +78,15 @@ func confined(t *testing.T, a *Appliance) {
 		name, value, _ := strings.Cut(line, ":")
 		got[name] = strings.Join(strings.Fields(value), " ")
 	}
+	held, err := filepath.Glob("/proc/" + strconv.Itoa(a.PID()) + "/fd/*")
+	if err != nil || len(held) == 0 {
+		t.Errorf("it has %d descriptors (%v)", len(held), err)
+	}
+	for _, fd := range held {
+		if path, err := os.Readlink(fd); err == nil && path == a.l.locks {
+			t.Error("it has the locks of all appliances' users")
+		}
+	}
 	uid, _, _ := strings.Cut(got["Uid"], " ")
 	n, err := strconv.ParseUint(uid, 10, 32)
 	if own := os.Geteuid(); err != nil || own != 0 && int(n) != own || own == 0 && (n < firstUser || n >= firstUser+userCount) {

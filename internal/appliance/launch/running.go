@@ -62,12 +62,20 @@ func newLine(k *host.Kernel) (line, error) {
 // run starts a QEMU and returns when its monitor answers.
 func run(ctx context.Context, k *host.Kernel, s runSpec) (*running, error) {
 	r := &running{k: k, resumed: make(chan struct{}), saved: make(chan error, 1)}
-	d := qemu.DisposableSpec{Launcher: s.launcher, Config: s.config, Cgroup: s.cgroup, Files: map[string]*os.File{}}
+	who, err := takeUser(k, s.locks)
+	if err != nil {
+		return nil, err
+	}
+	defer who.close() // QEMU has it now, or nobody
+	d := qemu.DisposableSpec{
+		Launcher: s.launcher, Config: s.config, Cgroup: s.cgroup, Files: map[string]*os.File{},
+		Confinement: qemu.Confinement{UID: who.id, GID: who.group(), NoHugePages: true},
+	}
 	if err := r.prepare(&d, s); err != nil {
 		for _, f := range d.Files {
 			_ = f.Close()
 		}
-		for _, f := range []*os.File{d.Hold, d.Leash, d.Output} {
+		for _, f := range []*os.File{d.Leash, d.Output} {
 			_ = f.Close() // those that were not made are nil
 		}
 		if d.Monitor != nil {
@@ -76,7 +84,6 @@ func run(ctx context.Context, k *host.Kernel, s runSpec) (*running, error) {
 		r.letGo()
 		return nil, err
 	}
-	var err error
 	if r.qemu, err = qemu.StartDisposable(ctx, k, d); err != nil {
 		r.letGo()
 		return nil, err
@@ -119,12 +126,6 @@ func (r *running) prepare(d *qemu.DisposableSpec, s runSpec) error {
 			return fmt.Errorf("open the appliance's tools: %w", err)
 		}
 	}
-	who, err := takeUser(r.k, s.locks)
-	if err != nil {
-		return err
-	}
-	d.Hold = who.held
-	d.Confinement = qemu.Confinement{UID: who.id, GID: who.group(), NoHugePages: true}
 	return nil
 }
 

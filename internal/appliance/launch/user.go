@@ -17,13 +17,15 @@ const (
 	userCount = 65_536
 )
 
-// userLocks has one byte for each of them; who holds the byte's lock has the user.
+// userLocks has one byte for each of them. Who holds the byte's lock may begin to run as the user, where nobody does: from then on it
+// is the process that has the user. QEMU gets nothing of the file, or one that its guest took over would let go of its own lock,
+// or take all others'.
 const userLocks = "/run/taproom/appliance-users"
 
 // user is whom a QEMU runs as.
 type user struct {
 	id   uint32
-	held *os.File // ours and QEMU's: the user is free when both have let go of it. nil where it is the caller's own
+	held *os.File // the lock; nil where it is the caller's own
 }
 
 // group is the group that goes with it.
@@ -34,6 +36,7 @@ func (u user) group() uint32 {
 	return u.id
 }
 
+// close lets go of the lock: a process runs as the user by now, or none will.
 func (u user) close() {
 	if u.held != nil {
 		_ = u.held.Close()
@@ -50,15 +53,39 @@ func takeUser(k *host.Kernel, locks string) (user, error) {
 	}
 	at := rand.Int64N(userCount)
 	for range userCount {
-		f, err := k.LockByte(locks, at)
+		u, err := claim(k, locks, at)
 		if err == nil {
-			return user{id: uint32(firstUser + at), held: f}, nil
+			return u, nil
 		}
-		var taken *host.Locked
-		if !errors.As(err, &taken) {
+		if !errors.Is(err, errTaken) {
 			return user{}, fmt.Errorf("find a user for the appliance's QEMU: %w", err)
 		}
 		at = (at + 1) % userCount
 	}
 	return user{}, fmt.Errorf("find a user for the appliance's QEMU: all %d from %d on are in use", userCount, uint32(firstUser))
+}
+
+// errTaken says that somebody has a user, or is about to.
+var errTaken = errors.New("the user is taken")
+
+// claim takes one of them.
+func claim(k *host.Kernel, locks string, at int64) (user, error) {
+	f, err := k.LockByte(locks, at)
+	var locked *host.Locked
+	if errors.As(err, &locked) {
+		return user{}, errTaken
+	}
+	if err != nil {
+		return user{}, err
+	}
+	u := user{id: uint32(firstUser + at), held: f}
+	runs, err := k.UserRuns(u.id)
+	if err == nil && runs {
+		err = errTaken
+	}
+	if err != nil {
+		u.close()
+		return user{}, err
+	}
+	return u, nil
 }
