@@ -80,7 +80,7 @@ func TestAUserLaunchesWithoutRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+	for d := dir; d != filepath.Clean(os.TempDir()) && d != "/"; d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}

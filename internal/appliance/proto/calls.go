@@ -113,9 +113,10 @@ func (e *lieError) Error() string {
 }
 func (e *lieError) Unwrap() error { return e.err }
 
-// Linux's limits, in bytes.
+// Linux's limits, in bytes. A name may be longer than NAME_MAX, which counts the file system's own characters: 255 of UTF-16
+// on vfat, exfat and NTFS are up to 765 bytes of UTF-8. No path that has the name in it is longer than PATH_MAX.
 const (
-	maxName   = 255
+	maxName   = 4095
 	maxTarget = 4095
 )
 

@@ -14,6 +14,9 @@ import (
 // What our own iptables-restore does is no change of somebody else's, which everything would be looked at for again.
 func TestOurOwnProgramsAreNobodyElse(t *testing.T) {
 	t.Parallel()
+	if !xtables.TellsOurs() {
+		t.Skip("in a container the kernel tells of programs by numbers that they do not have here; run it outside of one")
+	}
 	if v, err := choice.TryIPTables(t.Context()); err != nil {
 		t.Fatal(err)
 	} else if v != xtables.NFT {
