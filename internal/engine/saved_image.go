@@ -116,24 +116,52 @@ func (e *Engine) DefineSavedImage(ctx context.Context, path, xml string, flags u
 }
 
 // rewriteSaved has an image begin otherwise. A header that was half written would take the guest's state with it, so a copy of the
-// image is put in its place, which costs nothing where files can share their storage. What has no other name to be put in the place
-// of, a device, is written where it is, and so is a file of several names, which would part from the others.
+// image takes its place, which costs nothing where files can share their storage. What no copy can take the place of is written
+// where it is: a device, a file of several names, which would part from the others, and what there is no room or no right for.
 func (e *Engine) rewriteSaved(ctx context.Context, s *savedImage, head []byte) error {
 	st, err := s.file.Stat()
 	if err != nil {
 		return err
 	}
 	is, ok := st.Sys().(*syscall.Stat_t)
-	if !ok || !st.Mode().IsRegular() || is.Nlink > 1 {
-		return errors.Join(e.k.WriteAt(s.file, head, 0), e.k.Sync(s.file))
+	if ok && st.Mode().IsRegular() && is.Nlink <= 1 {
+		err := e.exchangeSaved(ctx, s, head, is, st.Mode().Perm())
+		if errors.Is(err, host.ErrReplaced) || !notPossible(err) {
+			return err
+		}
 	}
+	return errors.Join(e.k.WriteAt(s.file, head, 0), e.k.Sync(s.file))
+}
+
+// notPossible tells that a copy cannot be made or take the place of a file: there is no room, the folder or what the file has is
+// not ours to write, the file is a mount, or the filesystem exchanges no names.
+func notPossible(err error) bool {
+	for _, no := range []error{
+		unix.ENOSPC, unix.EDQUOT, unix.EACCES, unix.EPERM, unix.EROFS, unix.EBUSY, unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP,
+	} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// exchangeSaved puts a copy of the image that begins otherwise in its place, unless another file is there by then: a guest may have
+// been restored from this one and saved again.
+func (e *Engine) exchangeSaved(ctx context.Context, s *savedImage, head []byte, is *syscall.Stat_t, mode fs.FileMode) error {
 	path, err := filepath.EvalSymlinks(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return host.ErrReplaced
+	}
 	if err != nil {
 		return err
 	}
-	n := host.NewFile{Path: path, Mode: st.Mode().Perm(), Owner: int(is.Uid), Group: int(is.Gid)}
-	return e.k.ReplaceFile(n, func(to *os.File) error {
+	n := host.NewFile{Path: path, Mode: mode, Owner: int(is.Uid), Group: int(is.Gid)}
+	return e.k.ExchangeFile(n, s.file, func(to *os.File) error {
 		if err := e.k.CopyContent(ctx, to, s.file, false); err != nil {
+			return err
+		}
+		if err := e.k.CopyAttributes(to, s.file); err != nil {
 			return err
 		}
 		return e.k.WriteAt(to, head, 0)

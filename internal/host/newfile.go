@@ -22,23 +22,12 @@ type NewFile struct {
 // CreateFile makes a file that was not there: fill writes it, and then it gets its name, synced to disk. Where the name is
 // taken it is fs.ErrExist. What a crash leaves on the way is for SweepTemp.
 func (k *Kernel) CreateFile(n NewFile, fill func(*os.File) error) error {
-	return k.nameFile(n, fill, renameNew)
-}
-
-// ReplaceFile is CreateFile for a file that is put in the place of one that there is: whatever happens, that one is there or the
-// new one is, whole.
-func (k *Kernel) ReplaceFile(n NewFile, fill func(*os.File) error) error {
-	return k.nameFile(n, fill, os.Rename)
-}
-
-// nameFile makes a file and gives it its name.
-func (k *Kernel) nameFile(n NewFile, fill func(*os.File) error, rename func(from, to string) error) error {
 	dir, base := filepath.Split(n.Path)
 	temp := filepath.Join(dir, newTemp(base))
 	err := k.fillTemp(temp, n, fill)
 	if err == nil {
 		k.Step("file rename " + base)
-		err = rename(temp, n.Path)
+		err = renameNew(temp, n.Path)
 	}
 	if err != nil {
 		k.Step("file remove " + base)
