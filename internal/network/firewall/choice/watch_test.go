@@ -15,7 +15,7 @@ import (
 func TestOurOwnProgramsAreNobodyElse(t *testing.T) {
 	t.Parallel()
 	if !xtables.TellsOurs() {
-		t.Skip("in a container the kernel tells of programs by numbers that they do not have here; run it outside of one")
+		t.Skip("in a container the kernel tells of programs by numbers that they do not have here; run `make test` outside of one")
 	}
 	if v, err := choice.TryIPTables(t.Context()); err != nil {
 		t.Fatal(err)
