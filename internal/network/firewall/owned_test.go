@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,27 @@ func openOwned(t *testing.T, b nft.Backend, own bool) *firewall.Firewall {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// end closes an owner's connection, and returns when the kernel has let go of its table as over says: a program that another
+// test starts in this very moment may have the connection open until it is executed.
+func end(t *testing.T, owner, somebody *nft.Conn, over func(*nft.Listing, error) bool) {
+	t.Helper()
+	if err := owner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for late := time.After(time.Minute); ; {
+		if over(somebody.Layout(t.Context(), nft.IPv4, firewall.DefaultTable)) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			t.Fatal("the table still has its owner")
+		}
+	}
 }
 
 // Tables that are owned stay when somebody flushes all rules, and when their owner ends; the next one takes them over.
@@ -50,9 +72,8 @@ func TestOwnedTablesOutliveWhoeverFlushesAllAndTheirOwner(t *testing.T) {
 	if err := g.Apply(t.Context(), network("virbr1", "192.168.2.0", 24), nil); !errors.Is(err, unix.EPERM) {
 		t.Errorf("two own the table: %v", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ownerless := func(l *nft.Listing, err error) bool { return err == nil && l.Table.Flags == nft.Persistent }
+	end(t, first, second, ownerless)
 	g = openOwned(t, second, true)
 	observed(t, g, one)
 	ns.Run("nft", "flush", "ruleset")
@@ -61,14 +82,12 @@ func TestOwnedTablesOutliveWhoeverFlushesAllAndTheirOwner(t *testing.T) {
 	observed(t, g, one, two)
 
 	// Whoever does not want to own them makes them again in one go, and so does who wants to.
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
 	third, err := nft.Open(ns.Kernel())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer third.Close()
+	end(t, second, third, ownerless)
 	for _, own := range []bool{false, true} {
 		h := openOwned(t, third, own)
 		observed(t, h)
@@ -94,9 +113,7 @@ func TestATableOfAnotherOwnerIsLookedAtAgain(t *testing.T) {
 		t.Errorf("somebody else owns the table: %v", err)
 	}
 	observed(t, f)
-	if err := other.Close(); err != nil { // and its table goes
-		t.Fatal(err)
-	}
+	end(t, other, c, func(_ *nft.Listing, err error) bool { return errors.Is(err, nft.ErrNoTable) }) // with its owner
 	apply(t, f, one, nil)
 	observed(t, f, one)
 	apply(t, f, nil, one)
