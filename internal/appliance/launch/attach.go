@@ -2,9 +2,11 @@ package launch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"taproom/internal/appliance/chain"
 	"taproom/internal/qemu/qmp"
@@ -15,8 +17,8 @@ import (
 func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	a.attaching.Lock() // the monitor does one at a time anyhow
 	defer a.attaching.Unlock()
-	target := a.nextTarget()
-	if target == 0 {
+	target := a.target + 1
+	if target > lastDisk {
 		return Device{}, fmt.Errorf("attach %s: the appliance has %d disks already, as many as its controller takes", d.Path, lastDisk)
 	}
 	c, err := chain.Open(ctx, a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within})
@@ -33,7 +35,7 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	}
 	p := planDisk(target, firstSet+a.sets, d.Access, c, overlay)
 	a.sets += len(p.sets)
-	if err := a.plug(ctx, p); err != nil {
+	if err := a.plug(ctx, target, p); err != nil {
 		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.r.said(ctx, err))
 	}
 	a.mu.Lock()
@@ -41,27 +43,19 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	a.mu.Unlock()
 	found, err := a.agent.Await(ctx, p.serial())
 	if err != nil {
+		err = errors.Join(err, a.r.unplug(ctx, p, len(p.nodes)))
 		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.r.said(ctx, err))
 	}
 	return Device{Name: found.Name, Serial: p.serial(), Capacity: c[0].Capacity}, nil
 }
 
-// nextTarget is a SCSI target that was never used; 0 when there is none. A guest may still be busy with what was at one before.
-func (a *Appliance) nextTarget() int {
-	if a.target == lastDisk {
-		return 0
-	}
-	a.target++
-	return a.target
-}
-
 // plug passes the files and makes nodes and device. What was made goes again when something fails.
-func (a *Appliance) plug(ctx context.Context, p diskPlan) (err error) {
+func (a *Appliance) plug(ctx context.Context, target int, p diskPlan) (err error) {
 	m := a.r.qemu.QMP()
 	made := 0
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, unplug(ctx, m, p, made))
+			err = errors.Join(err, a.r.unplug(ctx, p, made))
 		}
 	}()
 	for _, s := range p.sets {
@@ -77,24 +71,89 @@ func (a *Appliance) plug(ctx context.Context, p diskPlan) (err error) {
 		}
 		made++
 	}
-	return m.Execute(ctx, "device_add", p.device, nil)
+	err = m.Execute(ctx, "device_add", p.device, nil)
+	if !refused(err) {
+		a.target = target // the guest may be busy for long with what was there: nothing else comes to this place
+	}
+	return err
 }
 
-// unplug takes back the first nodes of a plan, and its files.
-func unplug(ctx context.Context, m *qmp.Client, p diskPlan, nodes int) error {
+// takeBack is how long QEMU may take to let go of a disk.
+const takeBack = 30 * time.Second
+
+// unplug takes back the device of a plan, of which so many nodes were made, and its files: also when what went wrong is that ctx is
+// done. QEMU would have the image open as long as the appliance lives.
+func (r *running) unplug(ctx context.Context, p diskPlan, made int) error {
+	m := r.qemu.QMP()
 	if m.Err() != nil {
-		return nil // QEMU is gone, and everything with it
+		return nil // QEMU is gone and everything with it, or it takes no more commands
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBack)
+	defer cancel()
+	node := func(i int) map[string]any { return map[string]any{"node-name": p.nodes[i].Get("node-name")} }
 	var errs []error
-	for i := nodes - 1; i >= 0; i-- {
-		errs = append(errs, m.Execute(ctx, "blockdev-del", map[string]any{"node-name": p.nodes[i].Get("node-name")}, nil))
+	if made == len(p.nodes) {
+		errs = append(errs, unlessRefused(r.remove(ctx, p.serial())))
+	} else {
+		errs = append(errs, unlessRefused(m.Execute(ctx, "blockdev-del", node(made), nil)))
 	}
-	for _, s := range p.sets {
-		err := m.Execute(ctx, "remove-fd", map[string]int{"fdset-id": s.id}, nil)
-		var refused *qmp.Error
-		if !errors.As(err, &refused) { // it is gone with its last user, or was never made
-			errs = append(errs, err)
-		}
+	for i := made - 1; i >= 0; i-- {
+		errs = append(errs, m.Execute(ctx, "blockdev-del", node(i), nil))
+	}
+	for _, s := range p.sets { // one may be gone with its last user
+		errs = append(errs, unlessRefused(m.Execute(ctx, "remove-fd", map[string]int{"fdset-id": s.id}, nil)))
 	}
 	return errors.Join(errs...)
+}
+
+// unlessRefused is the error of taking back what may not be there: it was not made, or its maker's answer did not come in time.
+func unlessRefused(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
+}
+
+func refused(err error) bool {
+	var said *qmp.Error
+	return errors.As(err, &said)
+}
+
+// remove takes a device away and returns when QEMU has let go of what it had.
+func (r *running) remove(ctx context.Context, id string) error {
+	gone := make(chan struct{})
+	r.mu.Lock()
+	r.leaving = leaving{id, gone}
+	r.mu.Unlock()
+	m := r.qemu.QMP()
+	if err := m.Execute(ctx, "device_del", map[string]string{"id": id}, nil); err != nil {
+		return err
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-m.Done():
+		return m.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for QEMU to let go of %s: %w", id, context.Cause(ctx))
+	}
+}
+
+// leaving is a device that somebody waits to be gone.
+type leaving struct {
+	id   string
+	gone chan struct{}
+}
+
+// left takes a DEVICE_DELETED event. Those without an id are of other things.
+func (r *running) left(data json.RawMessage) {
+	var e struct {
+		Device string `json:"device"`
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if json.Unmarshal(data, &e) == nil && e.Device != "" && e.Device == r.leaving.id {
+		close(r.leaving.gone)
+		r.leaving = leaving{}
+	}
 }

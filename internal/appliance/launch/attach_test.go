@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"os"
@@ -85,6 +86,7 @@ func disksOfClones(t *testing.T, l *Launcher) {
 		"a disk that is read-only refuses writes":               refusesWrites,
 		"a chain is followed as the caller says":                followsChain,
 		"an image that is refused leaves the appliance alone":   refusedDisk,
+		"a disk that nobody waits for is taken back":            takenBack,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,11 +196,10 @@ func refusedDisk(t *testing.T, l *Launcher) {
 	if err := os.WriteFile(garbage, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Attach(t.Context(), Disk{Path: garbage}); !errors.Is(err, chain.ErrFormat) {
-		t.Errorf("got %v", err)
-	}
-	var nodes []struct {
-		Name string `json:"node-name"`
+	for range lastDisk + 1 { // and takes no place
+		if _, err := a.Attach(t.Context(), Disk{Path: garbage}); !errors.Is(err, chain.ErrFormat) {
+			t.Fatalf("got %v", err)
+		}
 	}
 	// QEMU itself refuses this one, after it was given everything.
 	image := ext4(t)
@@ -217,7 +218,26 @@ func refusedDisk(t *testing.T, l *Launcher) {
 	if _, err := a.Attach(t.Context(), Disk{Path: image, Format: "raw", Access: Write}); err == nil || !strings.Contains(err.Error(), "lock") {
 		t.Errorf("an image that is in use: %v", err)
 	}
-	if err := a.r.qemu.QMP().Execute(t.Context(), "query-named-block-nodes", nil, &nodes); err != nil {
+	nothingAttached(t, a)
+	if err := a.Agent().Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if d, err := a.Attach(t.Context(), Disk{Path: ext4(t)}); err != nil || d.Serial != "disk1" {
+		t.Errorf("after all that were refused: %+v, %v", d, err)
+	}
+}
+
+// nothingAttached checks that QEMU has no disk, and no descriptor of one.
+func nothingAttached(t *testing.T, a *Appliance) {
+	t.Helper()
+	var nodes []struct {
+		Name string `json:"node-name"`
+	}
+	var sets []struct {
+		ID int `json:"fdset-id"`
+	}
+	m := a.r.qemu.QMP()
+	if err := m.Execute(t.Context(), "query-named-block-nodes", nil, &nodes); err != nil {
 		t.Error(err)
 	}
 	for _, n := range nodes {
@@ -225,7 +245,36 @@ func refusedDisk(t *testing.T, l *Launcher) {
 			t.Errorf("left in QEMU: %s", n.Name)
 		}
 	}
-	if err := a.Agent().Ping(t.Context()); err != nil {
+	if err := m.Execute(t.Context(), "query-fdsets", nil, &sets); err != nil {
 		t.Error(err)
+	}
+	for _, s := range sets {
+		if s.ID >= firstSet {
+			t.Errorf("left in QEMU: the descriptors of set %d", s.ID)
+		}
+	}
+}
+
+// takenBack lets go of a disk when nobody waits any more.
+func takenBack(t *testing.T, l *Launcher) {
+	a, image := launched(t, l), ext4(t)
+	c, err := chain.Open(t.Context(), a.l.k, chain.Image{Path: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := planDisk(1, firstSet, ReadOnly, c, nil)
+	if err := a.plug(t.Context(), 1, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.r.unplug(done, p, len(p.nodes)); err != nil {
+		t.Error(err)
+	}
+	nothingAttached(t, a)
+	a.sets = len(p.sets)
+	if _, err := a.Attach(t.Context(), Disk{Path: image, Format: "raw", Access: Write}); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }

@@ -59,10 +59,7 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	if a.over || a.given {
 		return nil, errors.New("hand an appliance over: it was closed, or handed over before")
 	}
-	if a.target > 0 || a.sets > 0 {
-		return nil, errors.New("hand an appliance over: it has had a disk")
-	}
-	if a.target > 0 { // whatever a disk held may have taken it over
+	if a.sets > 0 { // whatever a disk held may have taken the guest over, or QEMU
 		return nil, errors.New("hand an appliance over: it has had a disk")
 	}
 	p := a.r.qemu

@@ -26,6 +26,7 @@ type running struct {
 	events  sync.WaitGroup
 	mu      sync.Mutex
 	trouble error // the first error of a disk that QEMU told of
+	leaving leaving
 	resumed chan struct{}
 	saved   chan error // how saving the guest's state ended
 }
@@ -141,6 +142,8 @@ func (r *running) hear() {
 			}
 		case "BLOCK_IO_ERROR":
 			r.note(e.Data)
+		case "DEVICE_DELETED":
+			r.left(e.Data)
 		case "MIGRATION":
 			r.migrated(e.Data)
 		}
