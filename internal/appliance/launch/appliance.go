@@ -52,9 +52,16 @@ func (l *Launcher) Launch(ctx context.Context) (*Appliance, error) {
 // begin makes an appliance without disks.
 func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 	a := &Appliance{l: l}
-	use, memory := ownMemory, l.shared.file()
+	use := ownMemory
+	var state []byte
+	var memory *os.File
 	if l.way == WayTemplate {
 		use = privateMemory
+		var err error
+		if state, memory, err = l.beginning(ctx); err != nil {
+			return nil, err
+		}
+		defer memory.Close() // QEMU has its own descriptor
 	}
 	r, err := run(ctx, l.k, l.runSpec(use, memory))
 	if err != nil {
@@ -63,7 +70,7 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 	a.r = r
 	l.spec.Trace(StageExec, r.qemu.Executed())
 	if use == privateMemory {
-		if err := r.restore(ctx, l.shared.state); err != nil {
+		if err := r.restore(ctx, state); err != nil {
 			return nil, errors.Join(r.said(ctx, fmt.Errorf("go on from the template: %w", err)), r.end())
 		}
 		l.spec.Trace(StageRestored, time.Now())

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -49,9 +52,11 @@ type templateKey struct {
 	Sizes  []int64      `json:"sizes"` // of these files, in bytes, and of the tools
 	Args   []string     `json:"args"`
 	Env    []string     `json:"env"`
-	Host   string       `json:"host"` // release and version of the host's kernel
-	CPU    string       `json:"cpu"`  // the host's processor: what "max" means under KVM
-	UID    int          `json:"uid"`
+	Host   string       `json:"host"`    // release and version of the host's kernel
+	ID     string       `json:"host_id"` // of the host: a home on a network has templates of several
+	// CPU is the host's processor: what "max" means under KVM, and otherwise whose counter the guest has.
+	CPU string `json:"cpu"`
+	UID int    `json:"uid"`
 }
 
 // hash is the key as a file is named by it.
@@ -86,16 +91,24 @@ func (m machine) key(k *host.Kernel) (templateKey, error) {
 		return t, fmt.Errorf("read the host's release: %w", err)
 	}
 	t.Host = unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Version[:])
-	if m.accel != "tcg" {
-		if t.CPU, err = processor(k); err != nil {
-			return t, err
-		}
+	if t.ID, err = hostID(k); err != nil {
+		return t, err
 	}
-	return t, nil
+	t.CPU, err = processor(k)
+	return t, err
 }
 
 // firstFD is the first descriptor of a QEMU that the host chooses.
 const firstFD = 3
+
+// hostID is what systemd calls this host (machine-id(5)); "" where there is none, as in most containers.
+func hostID(k *host.Kernel) (string, error) {
+	b, err := k.ReadFile("/etc/machine-id")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the host's number: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
 
 // processor is the first processor of the host as /proc/cpuinfo has it, without what changes from moment to moment.
 func processor(k *host.Kernel) (string, error) {

@@ -42,6 +42,9 @@ func TestATemplateIsGoodForWhatItWasMadeFromAndNothingElse(t *testing.T) {
 		t.Fatalf("the same machine has the keys %s and %s", first, again)
 	}
 	seen := map[string]string{first: "the first"}
+	if key, err := m.key(k); err != nil || key.CPU == "" {
+		t.Errorf("an emulated machine has the host's counter, and its template is of the processor %q (%v)", key.CPU, err)
+	}
 	other := func(what string, change func(m *machine)) {
 		changed := m
 		change(&changed)

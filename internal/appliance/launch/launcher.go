@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"taproom/internal/host"
@@ -20,10 +21,13 @@ type Launcher struct {
 	k       *host.Kernel
 	machine machine
 	way     Way
-	why     string // why this way, and not a faster one
 	program string // taproom-launch
-	shared  *snapshot
 	locks   string
+
+	sharing  sync.Mutex
+	why      string // why this way, and not a faster one
+	shared   *snapshot
+	madeWith fileIdentity // the QEMU of shared
 }
 
 // Open finds out how appliances can be launched here and makes ready what they share. The first one on a host with WayTemplate
@@ -53,6 +57,8 @@ func Open(ctx context.Context, s Spec) (*Launcher, error) {
 
 // Close gives back what launches share. Appliances that run go on running.
 func (l *Launcher) Close() error {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
 	if l.shared == nil {
 		return nil
 	}
@@ -60,7 +66,11 @@ func (l *Launcher) Close() error {
 }
 
 // Way returns how appliances are launched, and why not in a faster way; "" where this is the fastest.
-func (l *Launcher) Way() (way Way, why string) { return l.way, l.why }
+func (l *Launcher) Way() (way Way, why string) {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	return l.way, l.why
+}
 
 // Machine and Accelerator say on what they run.
 func (l *Launcher) Machine() string { return l.machine.kind }

@@ -164,7 +164,7 @@ func (m machine) accelerator() qemu.Option {
 
 // clock is what a kernel that boots is told of its processor's counter. An emulated one is the host's, and on a busy host its
 // frequency cannot be found out against an emulated timer: the kernel would not trust it, and tick a hundred times a second for
-// as long as it lives, in all clones. It is no part of what a template depends on: no two measurements are the same.
+// as long as it lives, in all clones. It is no part of what a template depends on, as no two measurements are the same: that says whose counter it is.
 func (m machine) clock() string {
 	if m.accel != "tcg" {
 		return ""

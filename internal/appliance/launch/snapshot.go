@@ -22,14 +22,6 @@ type snapshot struct {
 
 func (s *snapshot) close() error { return s.memory.Close() }
 
-// file is the memory, or nil where there is no template.
-func (s *snapshot) file() *os.File {
-	if s == nil {
-		return nil
-	}
-	return s.memory
-}
-
 // A template on disk is a magic, the length of a header, the header, its checksum, the state, the pieces of memory that are
 // not zero, and the checksum of both. Nothing follows.
 const (

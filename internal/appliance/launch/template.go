@@ -31,11 +31,16 @@ func DefaultCacheDir() (string, error) {
 }
 
 // template finds the template of this machine, or makes it. Whoever comes first makes it, the others wait.
-func (l *Launcher) template(ctx context.Context) (*snapshot, error) {
+func (l *Launcher) template(ctx context.Context) (_ *snapshot, err error) {
 	key, err := l.machine.key(l.k)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err == nil {
+			l.madeWith = key.QEMU
+		}
+	}()
 	name, err := key.hash()
 	if err != nil {
 		return nil, err
@@ -67,7 +72,10 @@ func (l *Launcher) template(ctx context.Context) (*snapshot, error) {
 	if err != nil { // a disk that is full costs the next caller a boot, and this one nothing
 		l.why = fmt.Sprintf("the template is not kept: %v", err)
 	}
-	return s, sweepTemplates(l.k, folder)
+	if err := sweepTemplates(l.k, folder); err != nil {
+		l.why = fmt.Sprintf("old templates are not removed: %v", err)
+	}
+	return s, nil
 }
 
 // folder is where templates are, which is this user's alone.
@@ -105,7 +113,10 @@ func (l *Launcher) load(path, key string) (*snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return s, l.k.Touch(path)
+	if err := l.k.Touch(path); err != nil { // it may be the first to go when room is made; it is read, and good
+		l.why = fmt.Sprintf("nobody will know that the template was used: %v", err)
+	}
+	return s, nil
 }
 
 // freeze boots a machine and keeps what it is when its agent has answered.
@@ -143,6 +154,30 @@ func (l *Launcher) boot(ctx context.Context, memory *os.File) (_ []byte, err err
 	}
 	state, err := save(ctx, r)
 	return state, r.said(ctx, err)
+}
+
+// beginning is what a clone goes on with: the state of its devices, and its memory, which is the caller's to close. The template is
+// another one where QEMU was replaced since it was made, as an upgrade does: no other QEMU takes it, or not as it was meant.
+func (l *Launcher) beginning(ctx context.Context) (state []byte, memory *os.File, err error) {
+	l.sharing.Lock()
+	defer l.sharing.Unlock()
+	now, err := identify(l.k, l.machine.qemu.Binary)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look at QEMU: %w", err)
+	}
+	if now != l.madeWith {
+		fresh, err := l.template(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("make a template with the QEMU that is there now: %w", err)
+		}
+		old := l.shared
+		l.shared = fresh
+		if err := old.close(); err != nil {
+			return nil, nil, err
+		}
+	}
+	memory, err = l.k.Duplicate(l.shared.memory)
+	return l.shared.state, memory, err
 }
 
 // save stops a guest and returns the state of its devices.

@@ -115,6 +115,14 @@ func TestClones(t *testing.T) {
 		t.Parallel()
 		findsTemplate(t, s, kept[0])
 	})
+	t.Run("a template that was read outlasts its file", func(t *testing.T) {
+		t.Parallel()
+		outlastsItsFile(t, s, kept[0])
+	})
+	t.Run("a template is of the QEMU that is there", func(t *testing.T) {
+		t.Parallel()
+		followsQEMU(t, s)
+	})
 	t.Run("one that dies is an error", func(t *testing.T) {
 		t.Parallel()
 		a := launched(t, l)
