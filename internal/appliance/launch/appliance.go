@@ -79,21 +79,30 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 		return nil, errors.Join(r.said(ctx, err), a.kill())
 	}
 	if use == ownMemory {
-		l.traceOutput(r.output)
+		l.traceOutput(r.output, r.qemu.Executed())
 	}
 	l.spec.Trace(StageReady, time.Now())
 	return a, nil
 }
 
 // traceOutput tells what the console said of the boot.
-func (l *Launcher) traceOutput(o *output) {
+func (l *Launcher) traceOutput(o *output, executed time.Time) {
 	first, init := o.spokeAt()
 	if !first.IsZero() {
-		l.spec.Trace(StageKernel, first)
+		l.spec.Trace(StageKernel, notBefore(executed, first))
 	}
 	if !init.IsZero() {
-		l.spec.Trace(StageInit, init)
+		l.spec.Trace(StageInit, notBefore(executed, init))
 	}
+}
+
+// notBefore is a moment, or the one that it came after: they are measured side by side, and who measured the first may have been
+// kept waiting.
+func notBefore(before, at time.Time) time.Time {
+	if at.Before(before) {
+		return before
+	}
+	return at
 }
 
 func (l *Launcher) runSpec(use memoryUse, memory *os.File) runSpec {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOutputKeepsTheEndInWordsThatAreFitForAMessage(t *testing.T) {
@@ -47,5 +48,19 @@ func TestTheConsoleTellsWhenTheFirstProcessBegins(t *testing.T) {
 	o.add([]byte("it process\r\n"))
 	if first, init := o.spokeAt(); init.Before(first) || init.IsZero() {
 		t.Errorf("spoke at %v, its first process at %v", first, init)
+	}
+}
+
+func TestStagesAreToldInTheirOrder(t *testing.T) {
+	t.Parallel()
+	var at []time.Time
+	l := &Launcher{spec: Spec{Trace: func(_ Stage, when time.Time) { at = append(at, when) }}}
+	o := &output{}
+	o.add([]byte(initMarker))
+	late := time.Now().Add(time.Hour) // who saw QEMU executed had to wait for a processor
+	l.traceOutput(o, late)
+	l.traceOutput(o, o.first.Add(-time.Hour))
+	if len(at) != 4 || at[0] != late || at[1] != late || at[2] != o.first || at[3] != o.init {
+		t.Errorf("told %v of %v and %v, executed at %v", at, o.first, o.init, late)
 	}
 }
