@@ -15,11 +15,19 @@ import (
 	"taproom/internal/host/hosttest"
 )
 
+// cacheEnv names the folder where these tests keep templates: the user's own are not to make room for them.
+const cacheEnv = "TAPROOM_TEST_TEMPLATES"
+
+func cacheDir() string { return os.Getenv(cacheEnv) }
+
 // TestMain puts taproom's programs into the search path, where users have them.
 func TestMain(m *testing.M) {
 	dir, err := launchtest.Programs()
 	if err == nil {
 		err = os.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	}
+	if err == nil { // go test removes what is beside its binary
+		err = os.Setenv(cacheEnv, filepath.Join(filepath.Dir(os.Args[0]), "templates"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -60,7 +68,7 @@ func TestWhatIsCopiedInIsThereForTheNextAppliance(t *testing.T) {
 	image := exampleImage()
 	defer os.Remove(image)
 	open := func(access disk.Access) *disk.Appliance {
-		a, err := disk.Launch(t.Context(), disk.Spec{Images: []disk.Image{{Path: image, Format: "raw", Access: access}}})
+		a, err := disk.Launch(t.Context(), disk.Spec{Images: []disk.Image{{Path: image, Format: "raw", Access: access}}, CacheDir: cacheDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +115,22 @@ func TestWhatIsCopiedInIsThereForTheNextAppliance(t *testing.T) {
 	}
 }
 
+func TestTemplatesAreKeptWhereTheCallerSays(t *testing.T) {
+	t.Parallel()
+	image := exampleImage()
+	defer os.Remove(image)
+	a, err := disk.Launch(t.Context(), disk.Spec{Images: []disk.Image{{Path: image}}, CacheDir: cacheDir(), Way: disk.Template})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if kept, err := filepath.Glob(filepath.Join(cacheDir(), "template-*")); err != nil || len(kept) != 1 {
+		t.Errorf("templates %q (%v), want one", kept, err)
+	}
+}
+
 func TestWhatCannotBeLaunchedIsSaid(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]disk.Spec{
@@ -115,6 +139,7 @@ func TestWhatCannotBeLaunchedIsSaid(t *testing.T) {
 		"/none/qemu":          {QEMU: "/none/qemu", Way: disk.Cold},
 		"image /none":         {Images: []disk.Image{{Path: "/none"}}},
 	} {
+		s.CacheDir = cacheDir()
 		a, err := disk.Launch(t.Context(), s)
 		if err == nil {
 			err = a.Close(t.Context())

@@ -16,7 +16,7 @@ func ExampleLaunch() {
 	image := exampleImage() // of an ext4 file system with a file "hello"
 	defer os.Remove(image)
 
-	a, err := disk.Launch(ctx, disk.Spec{Images: []disk.Image{{Path: image}}})
+	a, err := disk.Launch(ctx, disk.Spec{Images: []disk.Image{{Path: image}}, CacheDir: cacheDir()})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +50,7 @@ func ExampleAppliance_CopyIn() {
 	image := exampleImage()
 	defer os.Remove(image)
 
-	a, err := disk.Launch(ctx, disk.Spec{Images: []disk.Image{{Path: image, Format: "raw", Access: disk.Write}}})
+	a, err := disk.Launch(ctx, disk.Spec{Images: []disk.Image{{Path: image, Format: "raw", Access: disk.Write}}, CacheDir: cacheDir()})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -68,7 +68,7 @@ func ExampleError() {
 	image := exampleTrap("/etc/shadow") // says that its backing file is this
 	defer os.Remove(image)
 
-	_, err := disk.Launch(context.Background(), disk.Spec{Images: []disk.Image{{Path: image}}})
+	_, err := disk.Launch(context.Background(), disk.Spec{Images: []disk.Image{{Path: image}}, CacheDir: cacheDir()})
 	var refused *disk.Error
 	if errors.As(err, &refused) {
 		fmt.Println(errors.Is(err, disk.ErrOutside), refused.Chain[len(refused.Chain)-1])

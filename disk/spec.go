@@ -53,6 +53,9 @@ type Spec struct {
 	QEMU   string // path of the emulator; "": qemu-system-x86_64 of the search path
 	// Cgroup is the directory of a cgroup v2 that QEMU is born in; "" leaves it in the cgroup of the process that starts it.
 	Cgroup string
+	// CacheDir is a folder of this user's alone where Template and Auto keep the machine that was booted once; "":
+	// /var/cache/taproom/templates for root, taproom/templates in the user's cache for others.
+	CacheDir string
 	// Progress is told what takes long, such as fetching a kernel, in a few words; nil tells nobody.
 	Progress func(string)
 }
