@@ -121,7 +121,7 @@ func (e *Engine) followOnce(ctx context.Context, n *network) error {
 		e.troubles.solved(n.uuid, trouble)
 		return err
 	}
-	if e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err)) {
+	if len(e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err))) > 0 {
 		e.log.Error(trouble, "error", err)
 	}
 	return err

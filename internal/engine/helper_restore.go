@@ -39,7 +39,7 @@ func (e *Engine) setAgain(ctx context.Context, on *helperService, key func(uuid 
 				err := e.serveNetworkAgain(ctx, n, on, key(n.uuid.String()), slots)
 				if err == nil || ctx.Err() != nil {
 					e.troubles.solved(n.uuid, trouble)
-				} else if e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err)) {
+				} else if len(e.troubles.instead(n.uuid, trouble, trouble+": "+err.Error()+remedy(err))) > 0 {
 					e.log.Error(trouble, "error", err)
 				}
 				return err

@@ -148,6 +148,24 @@ func TestGuestsDoNotFillTheListOfProblems(t *testing.T) {
 	}
 }
 
+// A look that finds what the one before found tells nothing new, and nobody sees the problems gone meanwhile.
+func TestProblemsInThePlaceOfOthers(t *testing.T) {
+	t.Parallel()
+	l, id := newTroubles(), spec.UUID{1}
+	l.add(id, "of another kind")
+	for _, c := range []struct{ what, fresh, all []string }{
+		{[]string{"a 1", "a 2"}, []string{"a 1", "a 2"}, []string{"a 1", "a 2", "of another kind"}},
+		{[]string{"a 2", "a 1"}, nil, []string{"a 1", "a 2", "of another kind"}},
+		{[]string{"a 3", "a 2"}, []string{"a 3"}, []string{"a 2", "a 3", "of another kind"}},
+		{nil, nil, []string{"of another kind"}},
+	} {
+		fresh := l.instead(id, "a ", c.what...)
+		if d := cmp.Diff(c.fresh, fresh) + cmp.Diff(c.all, l.all()); d != "" {
+			t.Errorf("%q: %s", c.what, d)
+		}
+	}
+}
+
 // What cannot be served again is a problem, and is tried again until it is served or nobody wants it any more.
 func TestWhatCannotBeServedAgainIsTriedAgain(t *testing.T) {
 	t.Parallel()

@@ -44,19 +44,20 @@ func (t *troubles) solved(id spec.UUID, begin string) {
 	t.of[id] = slices.DeleteFunc(slices.Clone(t.of[id]), func(s string) bool { return strings.HasPrefix(s, begin) })
 }
 
-// instead puts one in the place of those that begin with a text, and reports whether it is new and there was room for it.
-func (t *troubles) instead(id spec.UUID, begin, what string) bool {
+// instead puts some in the place of those that begin with a text, all at once, and returns those that are new and that there
+// was room for.
+func (t *troubles) instead(id spec.UUID, begin string, what ...string) (fresh []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if slices.Contains(t.of[id], what) {
-		return false
+	before := t.of[id]
+	now := slices.DeleteFunc(slices.Clone(before), func(s string) bool { return strings.HasPrefix(s, begin) && !slices.Contains(what, s) })
+	for _, s := range what {
+		if !slices.Contains(now, s) && len(now) < maxTroubles {
+			now, fresh = append(now, s), append(fresh, s)
+		}
 	}
-	t.of[id] = slices.DeleteFunc(slices.Clone(t.of[id]), func(s string) bool { return strings.HasPrefix(s, begin) })
-	if len(t.of[id]) >= maxTroubles {
-		return false
-	}
-	t.of[id] = append(t.of[id], what)
-	return true
+	t.of[id] = now
+	return fresh
 }
 
 func (t *troubles) forget(id spec.UUID) {

@@ -111,16 +111,17 @@ func (e *Engine) glanceAt(ctx context.Context, others *netwhy.Others, n *network
 		return
 	}
 	begin := fmt.Sprintf(inTheWay, n.label)
-	e.troubles.solved(n.uuid, begin)
 	facts, err := others.Glance(ctx, e.networkSubject(n, doc))
 	if err != nil {
 		e.log.Debug("look whether others' rules are in the way", "network", n.label, "error", err)
+		e.troubles.solved(n.uuid, begin)
 		return
 	}
+	var what []string
 	for _, f := range why.Glance(facts) {
-		what := fmt.Sprintf("%s: %s (%s, %s); fix: %s; taproom net why %s says more", begin, f.Words, f.Whose, f.Where, f.Fix, n.label)
-		if e.troubles.add(n.uuid, what) {
-			e.log.Warn(what)
-		}
+		what = append(what, fmt.Sprintf("%s: %s (%s, %s); fix: %s; taproom net why %s says more", begin, f.Words, f.Whose, f.Where, f.Fix, n.label))
+	}
+	for _, s := range e.troubles.instead(n.uuid, begin, what...) { // most looks find what the one before has found
+		e.log.Warn(s)
 	}
 }
