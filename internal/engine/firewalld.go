@@ -42,13 +42,28 @@ func (e *Engine) dropZones() {
 	}
 }
 
-// zoneProblems is what keeps bridges out of sight in firewalld, if anything does. otherSettings has it looked at again until
-// it is over.
+// keepZones has firewalld's permanent configuration follow the networks there are, until the engine ends. It comes after what
+// starts by itself.
+func (e *Engine) keepZones(context.Context) error {
+	e.work.Go(func() { e.zones.KeepPermanent(e.ctx) })
+	return nil
+}
+
+// zonesUnseen is why firewalld does not say where bridges are, if it does not. otherSettings has the rules looked at again
+// until it does.
+func (e *Engine) zonesUnseen() error {
+	if e.zones == nil {
+		return nil
+	}
+	return e.zones.Trouble()
+}
+
+// zoneProblems is what keeps bridges out of sight in firewalld, if anything does.
 func (e *Engine) zoneProblems() []string {
 	if e.zones == nil {
 		return nil
 	}
-	if err := e.zones.Trouble(); err != nil {
+	if err := e.zonesUnseen(); err != nil {
 		return []string{fmt.Sprintf("firewalld does not say which zones the bridges of networks are in; until it does they are left as they are, and it may reject what guests send: %v", err)}
 	}
 	if err := e.zones.Fleeting(); err != nil {

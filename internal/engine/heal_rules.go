@@ -209,7 +209,7 @@ func (e *Engine) pollSettings(context.Context) error {
 // otherSettings are the things whose settings are otherwise than they should be. What cannot be looked at is not.
 func (e *Engine) otherSettings() (out []heal.Thing) {
 	env := e.env()
-	if len(e.zoneProblems()) > 0 {
+	if e.zonesUnseen() != nil {
 		out = append(out, heal.Thing{Kind: heal.Rules})
 	}
 	sysctls := map[string]string{}

@@ -36,7 +36,7 @@ func (e *Engine) begin() []func(context.Context) error {
 	if e.cfg.Session == nil {
 		return []func(context.Context) error{
 			e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage,
-			e.openFabric, e.openLAN, e.learnLinks, e.takeOver, e.followLinks, e.followRules, e.pollSettings, e.followGuestNames, e.followTargets, e.tendLogs, e.autostart,
+			e.openFabric, e.openLAN, e.learnLinks, e.takeOver, e.followLinks, e.followRules, e.pollSettings, e.followGuestNames, e.followTargets, e.tendLogs, e.autostart, e.keepZones,
 		}
 	}
 	e.fabric = &fabric{}

@@ -18,8 +18,8 @@
 // and to the bridges, so that the rules below decide alone; of the host guests reach what libvirt's zone lets them reach.
 // An administrator may change both.
 //
-// So that a reload cuts nobody off, the bridges in Zone are kept in its permanent configuration, too, once all is quiet. What is
-// there because of us is in Config.Record. There is no other way: at run time each bridge is a call of 5 to 7 ms, of 60 with
+// So that a reload cuts nobody off, KeepPermanent keeps the bridges in Zone in its permanent configuration, too, once all is
+// quiet. What is there because of us is in Config.Record. There is no other way: at run time each bridge is a call of 5 to 7 ms, of 60 with
 // firewalld's rules in iptables, and a wildcard for the names of bridges would take those of libvirt into our zone.
 //
 // The rules never go through firewalld (its direct interface), whichever back end it has: at a reload it forgets direct

@@ -1,6 +1,7 @@
 package firewalld
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,12 @@ type Record interface {
 // no start of a network waits for, and for many that start one after the other once.
 const quietFor = 300 * time.Millisecond
 
-// permanentAgain is after what time it is tried again to write it.
-const permanentAgain = 10 * time.Second
+// permanentAgain is after what time it is tried again to write it, at first, and permanentAtMost at last: some permanent
+// configurations cannot be written for as long as the machine runs.
+const (
+	permanentAgain  = 10 * time.Second
+	permanentAtMost = 10 * time.Minute
+)
 
 // changed has the permanent configuration follow what there is now.
 func (b *Backend) changed() {
@@ -32,14 +37,16 @@ func (b *Backend) changed() {
 	}
 }
 
-// keepPermanent lets the permanent configuration follow until ctx is done. What cannot be written is bound at run time all the
-// same, and after the next reload, as long as there is a daemon.
-func (b *Backend) keepPermanent(ctx context.Context) {
+// KeepPermanent lets the permanent configuration follow until ctx is done: without it, what is there stays. It is to begin when
+// what starts with the machine has been started, else it takes bridges out first that come a moment later. What cannot be
+// written is bound at run time all the same, and after the next reload, as long as there is a daemon.
+func (b *Backend) KeepPermanent(ctx context.Context) {
 	if b.cfg.Record == nil {
 		return
 	}
 	b.changed()
 	var again <-chan time.Time
+	pause := permanentAgain
 	for {
 		select {
 		case <-ctx.Done():
@@ -57,10 +64,15 @@ func (b *Backend) keepPermanent(ctx context.Context) {
 			}
 		}
 		err := b.writePermanent(ctx)
-		if again = nil; errors.Is(err, errAbsent) {
+		if errors.Is(err, errAbsent) {
 			err = nil // Watch tells when it comes
-		} else if err != nil {
-			again = time.After(permanentAgain)
+		}
+		again = nil
+		if err == nil {
+			pause = permanentAgain
+		} else {
+			again = time.After(pause)
+			pause = min(2*pause, permanentAtMost)
 		}
 		b.mu.Lock()
 		b.fleeting = err
@@ -128,7 +140,8 @@ func (b *Backend) zoned() map[string]bool {
 	return out
 }
 
-// leave takes bridges out of our zone that a reload put back into it although their networks have gone.
+// leave takes bridges out of our zone that a reload put back into it although their networks have gone. A network that begins
+// meanwhile may have seen its bridge there, or been told that it is, so that is bound again.
 func (b *Backend) leave(ctx context.Context, s *session, gone []string) error {
 	if len(gone) == 0 {
 		return nil
@@ -140,7 +153,28 @@ func (b *Backend) leave(ctx context.Context, s *session, gone []string) error {
 	b.mu.Lock()
 	gone = slices.DeleteFunc(gone, func(link string) bool { return bound[link] != Zone || b.wants[link] != "" || b.ahead[link] != "" })
 	b.mu.Unlock()
-	return b.unbind(ctx, s, gone)
+	for len(gone) > 0 {
+		err := b.unbind(ctx, s, gone)
+		back := b.wanted(gone)
+		if err := errors.Join(err, b.bind(ctx, s, back)); err != nil {
+			return err
+		}
+		gone = slices.DeleteFunc(slices.Collect(maps.Keys(back)), func(link string) bool { return len(b.wanted([]string{link})) > 0 })
+	}
+	return nil
+}
+
+// wanted are those of links that should be in a zone now, and in which.
+func (b *Backend) wanted(links []string) map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[string]string{}
+	for _, link := range links {
+		if zone := cmp.Or(b.ahead[link], b.wants[link]); zone != "" {
+			out[link] = zone
+		}
+	}
+	return out
 }
 
 // permanent is what our zone should have.

@@ -1,13 +1,18 @@
 package firewalld_test
 
 import (
+	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"taproom/internal/host"
 	"taproom/internal/host/sysbus"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/firewalld"
@@ -20,11 +25,13 @@ type record struct {
 	mu      sync.Mutex
 	bridges []string
 	fail    error
+	loads   int
 }
 
 func (r *record) Load() ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.loads++
 	return slices.Clone(r.bridges), r.fail
 }
 
@@ -144,4 +151,70 @@ func TestAPermanentConfigurationThatCannotBeWritten(t *testing.T) {
 	no.Store(false)
 	m.Reload() // and it is bound at run time
 	m.Await("it is written", func() bool { return m.Permanent(firewalld.Zone) == "virbr0" && b.Fleeting() == nil })
+}
+
+// A network that begins just when its bridge, which a reload put into our zone, is taken out of it has the bridge there.
+func TestABridgeThatComesWhileItIsTakenOutIsInItsZone(t *testing.T) {
+	t.Parallel()
+	m, r := newMachine(t, firewalldtest.NFTables), &record{bridges: []string{"virbr0"}}
+	b := m.recorded(t, r)
+	apply(t, b, virbr1, nil)
+	apply(t, b, virbr0, nil) // which makes the zone
+	apply(t, b, nil, virbr0)
+	m.AddPermanent(firewalld.Zone, "virbr0")
+	m.Reload()
+	var taken atomic.Bool
+	b.SetAround(func(method string, call func() error) error {
+		if !strings.HasSuffix(method, ".zone.removeInterface") || taken.Load() {
+			return call()
+		}
+		if err := b.Apply(t.Context(), virbr0, nil); err != nil {
+			t.Error(err)
+		}
+		defer taken.Store(true)
+		return call()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.KeepPermanent(ctx) // and nobody puts anything back
+	}()
+	m.Await("it is kept", func() bool { return taken.Load() && m.Permanent(firewalld.Zone) == "virbr0" && r.String() == "virbr0" })
+	cancel()
+	<-ended
+	if links := m.Interfaces(firewalld.Zone); links != "virbr0" {
+		t.Errorf("in the zone are %q", links)
+	}
+}
+
+// What can never be written is tried ever less often, and soon again when networks change.
+func TestWhatCannotBeWrittenIsTriedEverLessOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{fail: errors.New("no space left")}
+		b := firewalld.New(nothing{}, firewalld.Config{Kernel: host.New(host.Options{}), Socket: filepath.Join(t.TempDir(), "none"), Record: r})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			b.KeepPermanent(ctx)
+		}()
+		<-time.After(24 * time.Hour) // of the test's own clock
+		synctest.Wait()
+		before := r.loads
+		if before < 24 || before > 200 {
+			t.Errorf("in a day it was tried %d times", before)
+		}
+		if err := b.Apply(ctx, []firewall.Element{{Set: "bridges", Key: "virbr0"}}, nil); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if r.loads == before {
+			t.Error("it is not tried when a network comes")
+		}
+		cancel()
+		<-ended
+	})
 }

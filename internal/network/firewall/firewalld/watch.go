@@ -34,7 +34,6 @@ func (b *Backend) Watch(ctx context.Context, changed func(who string)) error {
 	defer cancel()
 	var wg sync.WaitGroup
 	wg.Go(func() { b.follow(ctx, changed) })
-	wg.Go(func() { b.keepPermanent(ctx) })
 	var err error
 	if w, ok := b.below.(watcher); ok {
 		err = w.Watch(ctx, changed)

@@ -41,6 +41,11 @@ func keep(t *testing.T, b *firewalld.Backend, want []firewall.Element) *keeper {
 	ctx, cancel := context.WithCancel(t.Context())
 	woken := make(chan string, 100)
 	go func() { k.done <- b.Watch(ctx, func(who string) { woken <- who }) }()
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		b.KeepPermanent(ctx)
+	}()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -59,6 +64,7 @@ func keep(t *testing.T, b *firewalld.Backend, want []firewall.Element) *keeper {
 	t.Cleanup(func() {
 		cancel()
 		<-ended
+		<-kept
 		if err := <-k.done; err != nil {
 			t.Errorf("the watch ended: %v", err)
 		}
