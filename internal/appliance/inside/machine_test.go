@@ -23,8 +23,8 @@ import (
 	"taproom/internal/qemu/qmp"
 )
 
-// bootTime is how long a machine may take here. It takes two seconds on an idle host.
-const bootTime = 3 * time.Minute
+// stepTime is how long a machine may take to boot, and a test of its clones. Each takes a few seconds on an idle host.
+const stepTime = 5 * time.Minute
 
 // initEnv tells the tests where TestMain put the first process.
 const initEnv = "TAPROOM_TEST_INIT"
@@ -188,13 +188,16 @@ func capabilities() any {
 	return map[string]any{"capabilities": []capability{{"x-ignore-shared", true}, {"events", true}}}
 }
 
-// freeze boots an appliance until its first process answers, and saves it.
-func freeze(ctx context.Context, t *testing.T) template {
+// freeze boots an appliance until its first process answers, and saves it. What it boots from may have to be fetched first, or another
+// test may be fetching it: that has no limit but the test's own.
+func freeze(t *testing.T) template {
 	t.Helper()
-	f, err := build.Ensure(ctx, build.Options{AgentPath: os.Getenv(initEnv), Which: build.Distribution, Progress: func(what string) { t.Log(what) }})
+	f, err := build.Ensure(t.Context(), build.Options{AgentPath: os.Getenv(initEnv), Which: build.Distribution, Progress: func(what string) { t.Log(what) }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), stepTime)
+	defer cancel()
 	dir := t.TempDir()
 	p := template{files: f, ram: filepath.Join(dir, "ram"), state: filepath.Join(dir, "state")}
 	began := time.Now()
