@@ -27,7 +27,7 @@ has memory to spare, and hands each out once. What waits ends with the pool; wha
   taproom appliance pool --status
 
 --status says how the pools that run are doing, --stop ends them, and --try takes an appliance from it, says how long that took, and
-ends it; where no pool runs, one is started.
+ends it; where no pool runs, one is started. Without memory for one it fails, or waits with --wait.
 
 Exit codes: 0 it ended as it should, 1 failed or there is no pool, 2 the command line is wrong.`
 
@@ -41,6 +41,7 @@ type poolOptions struct {
 	status, stop, try  bool
 	ticket, background bool // of a pool that is started on demand: what it is for is on standard input, and it goes on without us
 	announce           bool // it says when it can be asked
+	wait               bool // for memory
 }
 
 func newAppliancePool(env *Env) *cobra.Command {
@@ -52,6 +53,8 @@ func newAppliancePool(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--size %d: from 0 to %d can wait", o.size, pool.MostSize)}
 		case o.idle < 0:
 			return &usageError{fmt.Errorf("--idle %v: it is a time, or 0 for ever", o.idle)}
+		case o.wait && !o.try:
+			return &usageError{errors.New("--wait is for --try")}
 		case o.status && o.stop || o.status && o.try || o.stop && o.try:
 			return &usageError{errors.New("--status, --stop and --try: one of them")}
 		}
@@ -68,6 +71,7 @@ func newAppliancePool(env *Env) *cobra.Command {
 	f.BoolVar(&o.status, "status", false, "say how the pools that run are doing")
 	f.BoolVar(&o.stop, "stop", false, "end the pools that run")
 	f.BoolVar(&o.try, "try", false, "take an appliance from the pool, say how long that took, and end it")
+	f.BoolVar(&o.wait, "wait", false, "with --try: wait for memory where there is none now")
 	f.BoolVar(&o.ticket, "ticket", false, "")
 	f.BoolVar(&o.background, "background", false, "")
 	f.BoolVar(&o.announce, "announce", false, "")
@@ -88,7 +92,7 @@ func (env *Env) runPool(ctx context.Context, k *host.Kernel, o poolOptions) erro
 	}
 	switch {
 	case o.try:
-		return env.tryPool(ctx, k, t)
+		return env.tryPool(ctx, k, t, o.wait)
 	case o.background:
 		self, err := os.Executable()
 		if err != nil {
@@ -113,38 +117,67 @@ func (env *Env) runPool(ctx context.Context, k *host.Kernel, o poolOptions) erro
 // everyPool says how the pools in the folder are doing, or ends them, whatever they are for: what appliances boot from may be
 // another today than when they were started.
 func (env *Env) everyPool(ctx context.Context, k *host.Kernel, o poolOptions) error {
-	sockets, err := pool.Sockets(o.dir)
+	sockets, err := pool.Sockets(k, o.dir)
 	if err != nil {
 		return err
 	}
 	var all []pool.Status
+	var errs []error
 	for _, s := range sockets {
-		st, err := pool.StatusOf(ctx, k, s)
-		if errors.Is(err, pool.ErrNoPool) { // it was killed, or has just ended
-			continue
-		}
+		st, err := poolStatus(ctx, k, s)
 		if err == nil && o.stop {
-			err = pool.Stop(ctx, k, s)
+			err = stopPool(ctx, k, s)
 		}
-		if err != nil {
-			return err
+		switch {
+		case errors.Is(err, pool.ErrNoPool): // it was killed, or has just ended
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			all = append(all, st)
 		}
-		all = append(all, st)
 	}
 	switch {
-	case len(all) == 0:
+	case len(all) == 0 && errs == nil:
 		return pool.ErrNoPool
-	case o.stop:
-		return nil
+	case len(all) == 0 || o.stop:
+		return errors.Join(errs...)
 	}
-	return env.print(all, func(w io.Writer) error {
+	return errors.Join(append(errs, env.print(all, func(w io.Writer) error {
 		for _, st := range all {
 			if err := st.WriteText(w); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}))...)
+}
+
+// A pool that takes longer hangs.
+const (
+	answersWithin = 10 * time.Second
+	endsWithin    = time.Minute // with what waits in it
+)
+
+func poolStatus(ctx context.Context, k *host.Kernel, socket string) (pool.Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answersWithin,
+		fmt.Errorf("the pool at %s has not answered for %v; kill its process", socket, answersWithin))
+	defer cancel()
+	return pool.StatusOf(ctx, k, socket)
+}
+
+// stopPool ends a pool. One that has ended meanwhile is as good.
+func stopPool(ctx context.Context, k *host.Kernel, socket string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, endsWithin,
+		fmt.Errorf("the pool at %s has not ended for %v since it was told to; kill its process", socket, endsWithin))
+	defer cancel()
+	err := pool.Stop(ctx, k, socket)
+	if errors.Is(err, pool.ErrNoPool) {
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func endsWhen(idle time.Duration) string {

@@ -19,9 +19,9 @@ type triedAppliance struct {
 }
 
 // tryPool takes an appliance from a pool, says how long that took, and ends it.
-func (env *Env) tryPool(ctx context.Context, k *host.Kernel, t pool.Ticket) (err error) {
+func (env *Env) tryPool(ctx context.Context, k *host.Kernel, t pool.Ticket, wait bool) (err error) {
 	began := time.Now()
-	a, err := pool.Launch(ctx, t.Order.Spec(k), pool.Options{Dir: t.Place.Dir})
+	a, err := pool.Launch(ctx, t.Order.Spec(k), pool.Options{Dir: t.Place.Dir, Wait: wait})
 	if err != nil {
 		return err
 	}

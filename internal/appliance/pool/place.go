@@ -59,14 +59,32 @@ func (p Place) Socket() string { return filepath.Join(p.Dir, "pool-"+p.Key+".soc
 func (p Place) Log() string { return filepath.Join(p.Dir, "pool-"+p.Key+".log") }
 
 // Sockets are those of all pools in a folder, also of orders that nobody gives any more.
-func Sockets(dir string) ([]string, error) {
+func Sockets(k *host.Kernel, dir string) ([]string, error) {
 	if dir == "" {
 		var err error
 		if dir, err = DefaultDir(); err != nil {
 			return nil, err
 		}
 	}
-	return filepath.Glob(filepath.Join(dir, "pool-*.sock"))
+	return files(k, dir, ".sock")
+}
+
+// files are the pools' that end so. There are none in a folder that is not there.
+func files(k *host.Kernel, dir, ending string) ([]string, error) {
+	all, err := k.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for pools of appliances: %w", err)
+	}
+	var out []string
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), "pool-") && strings.HasSuffix(e.Name(), ending) {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
 }
 
 // lock keeps everybody else from binding and removing sockets in the folder: else two pools that start at a time would remove each
@@ -86,28 +104,34 @@ func (p Place) listen(ctx context.Context, k *host.Kernel) (*os.File, error) {
 		return nil, err
 	}
 	defer unlock()
-	if _, err := StatusOf(ctx, k, p.Socket()); err == nil {
+	asked, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	if _, err := StatusOf(asked, k, p.Socket()); err == nil {
 		return nil, ErrServed
 	}
 	f, err := k.ListenUnix(p.Socket(), 0o600)
-	if errors.Is(err, host.ErrInUse) {
+	if errors.Is(err, host.ErrInUse) { // by one that does not answer, too
 		return nil, fmt.Errorf("%w: %w", ErrServed, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := p.sweep(ctx, k); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
+	p.sweep(ctx, k)
 	return f, nil
 }
 
-// sweep removes sockets that nobody serves, and the logs of pools without a socket. The lock is held.
-func (p Place) sweep(ctx context.Context, k *host.Kernel) error {
-	sockets, err := Sockets(p.Dir)
-	if err != nil {
-		return err
-	}
+// What a sweep keeps to.
+const (
+	answersWithin = time.Second // how long a pool is listened to while the lock is held: every other pool of the user waits for that
+	youngLog      = time.Minute // such a log may be of a pool that is about to bind its socket
+)
+
+// sweep removes sockets that nobody serves, and the logs of pools without a socket. The lock is held. What cannot be removed is no
+// reason not to serve, and stays for the next one.
+func (p Place) sweep(ctx context.Context, k *host.Kernel) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	sockets, _ := Sockets(k, p.Dir)
 	for _, s := range sockets {
 		if s == p.Socket() {
 			continue
@@ -115,28 +139,18 @@ func (p Place) sweep(ctx context.Context, k *host.Kernel) error {
 		if c, err := k.DialUnix(ctx, s); err == nil {
 			_ = c.Close()
 		} else if errors.Is(err, unix.ECONNREFUSED) {
-			if err := k.Remove(s); err != nil {
-				return err
-			}
+			_ = k.Remove(s)
 		}
 	}
-	logs, err := filepath.Glob(filepath.Join(p.Dir, "pool-*.log"))
-	if err != nil {
-		return err
-	}
+	logs, _ := files(k, p.Dir, ".log")
 	for _, log := range logs {
-		if log == p.Log() {
+		if _, err := k.FileFacts(strings.TrimSuffix(log, ".log") + ".sock"); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		_, err := k.FileFacts(strings.TrimSuffix(log, ".log") + ".sock")
-		if errors.Is(err, fs.ErrNotExist) {
-			err = k.Remove(log)
-		}
-		if err != nil {
-			return err
+		if st, err := k.FileFacts(log); err == nil && time.Since(time.Unix(st.Mtim.Unix())) > youngLog {
+			_ = k.Remove(log)
 		}
 	}
-	return nil
 }
 
 // leaveWithin is how long a pool that ends waits for others in the folder. Its socket's name is removed by the next one otherwise.

@@ -39,7 +39,7 @@ func own(dir string, ticket []string) error {
 	if err != nil {
 		return err
 	}
-	a, err := pool.Launch(context.Background(), t.Order.Spec(nil), pool.Options{Dir: dir, Program: ticket[1]})
+	a, err := pool.Launch(context.Background(), t.Order.Spec(nil), pool.Options{Dir: dir, Program: ticket[1], Wait: true})
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,9 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &site{k: host.New(host.Options{}), o: pool.Options{Dir: filepath.Join(dir, "run"), Program: launchtest.Program(t, "taproom")}}
+	s := &site{k: host.New(host.Options{}), o: pool.Options{
+		Dir: filepath.Join(dir, "run"), Program: launchtest.Program(t, "taproom"), Wait: true, // others may have the memory now
+	}}
 	t.Cleanup(s.k.Close)
 	files := launchtest.Files(t)
 	s.spec = launch.Spec{
@@ -77,14 +79,18 @@ func newSite(t *testing.T) *site {
 	if s.place, err = pool.Find(s.k, s.o.Dir, order); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = pool.Stop(context.WithoutCancel(t.Context()), s.k, s.place.Socket()) }) // a test that failed left it
+	t.Cleanup(func() { // a test that failed left it
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		_ = pool.Stop(ctx, s.k, s.place.Socket())
+	})
 	return s
 }
 
 // full waits until the pool has as many that wait as it wants.
 func (s *site) full(t *testing.T) pool.Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // guests beside the test may have the memory
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -97,7 +103,8 @@ func (s *site) full(t *testing.T) pool.Status {
 			return st
 		}
 		if st.Failed != "" || ctx.Err() != nil {
-			t.Fatalf("the pool never was full: %+v", st)
+			room, err := s.k.MemoryRoom()
+			t.Fatalf("the pool never was full: %+v; the host has %+v, %v", st, room, err)
 		}
 		select {
 		case <-again.C:
