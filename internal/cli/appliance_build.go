@@ -158,6 +158,9 @@ func (t *teller) tell(what string) {
 	}
 }
 
+// say shows what stays on a terminal too.
+func (t *teller) say(what string) { fmt.Fprintln(t.w, what) }
+
 func (t *teller) done() {
 	if t.terminal {
 		fmt.Fprint(t.w, "\r\x1b[2K")

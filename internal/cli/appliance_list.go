@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -47,7 +48,8 @@ func writeKept(w io.Writer, list []build.Kept) error {
 const applianceCleanHelp = `Remove what was made for appliances to boot from and is in use no more, and print what that was.
 
 With --all what this program takes goes as well: the next appliance, or taproom appliance build, makes it again. The built-in guest
-and the distribution's kernel, which it boots, stay. Appliances that run are not touched.
+and the distribution's kernel, which it boots, stay. Appliances that run are not touched, and what a pool or another program that
+runs launches them from stays: that is said, and taproom appliance pool --stop ends the pools.
 
   taproom appliance clean
   taproom appliance clean --all
@@ -61,11 +63,17 @@ func newApplianceClean(env *Env) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "remove what is in use as well")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		gone, err := build.Clean(c.Context(), build.Options{}, all)
+		gone, err := env.cleanAppliance(c.Context(), all)
 		if err != nil {
 			return err
 		}
 		return env.print(gone, func(w io.Writer) error { return writeKept(w, gone) })
 	}
 	return c
+}
+
+func (env *Env) cleanAppliance(ctx context.Context, all bool) ([]build.Kept, error) {
+	p := env.newTeller()
+	defer p.done()
+	return build.Clean(ctx, build.Options{Progress: p.say}, all)
 }

@@ -80,7 +80,7 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	if err != nil {
 		return Files{}, err
 	}
-	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that prepares the same") })
+	unlock, err := lockFolder(ctx, c, o.Progress)
 	if err != nil {
 		return Files{}, err
 	}

@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ type Kept struct {
 	Source string `json:"source,omitempty"` // of a kernel of our own
 	// Current is what this program takes.
 	Current bool `json:"current"`
+
+	file string // that who needs it holds: of a kernel's folder the kernel
 }
 
 // List returns what was made for appliances, by kind and path. The distribution's kernel is the built-in guest's as well, and is not
@@ -39,7 +42,7 @@ func List(o Options) ([]Kept, error) {
 	}
 	list := []Kept{}
 	for _, b := range kbuild.List(c) {
-		list = append(list, Kept{Kind: "kernel", Path: b.Dir, Bytes: b.Bytes, Source: b.Source, Current: taken[b.Dir]})
+		list = append(list, Kept{Kind: "kernel", Path: b.Dir, Bytes: b.Bytes, Source: b.Source, Current: taken[b.Dir], file: b.Image})
 	}
 	tools, _ := toolbox.Find(c)
 	for _, path := range toolbox.List(c) {
@@ -58,7 +61,7 @@ func List(o Options) ([]Kept, error) {
 }
 
 func file(kind, path string, current bool) Kept {
-	k := Kept{Kind: kind, Path: path, Current: current}
+	k := Kept{Kind: kind, Path: path, Current: current, file: path}
 	if info, err := os.Stat(path); err == nil {
 		k.Bytes = info.Size()
 	}
@@ -81,18 +84,24 @@ func initramfsOf(c cache.Folder, o Options) []string {
 	return paths
 }
 
-// Clean removes what List shows and this program does not take, or all of it, and returns what it removed. An appliance that runs
-// has read what it needs, but for the tools: their disk stays open until the appliance ends.
+// Clean removes what List shows and this program does not take, or all of it, and returns what it removed. What another process
+// makes it waits for; what programs that run launch appliances from stays. An appliance that runs has read what it needs, but for
+// the tools: their disk stays open until the appliance ends.
 func Clean(ctx context.Context, o Options, all bool) ([]Kept, error) {
 	c, err := cache.Open(o.CacheDir)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := c.Lock(ctx, func() {})
-	if err != nil {
-		return nil, err
+	if o.Progress == nil {
+		o.Progress = func(string) {}
 	}
-	defer unlock()
+	for _, lock := range []func(context.Context, cache.Folder, func(string)) (func(), error){kbuild.Lock, toolbox.Lock, lockFolder} {
+		unlock, err := lock(ctx, c, o.Progress)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
 	list, err := List(o)
 	if err != nil {
 		return nil, err
@@ -102,10 +111,20 @@ func Clean(ctx context.Context, o Options, all bool) ([]Kept, error) {
 		if k.Current && !all {
 			continue
 		}
-		if err := os.RemoveAll(k.Path); err != nil {
+		err := cache.Remove(k.Path, k.file)
+		if errors.Is(err, cache.ErrHeld) {
+			o.Progress(fmt.Sprintf("kept %s: %v", k.Path, cache.ErrHeld))
+			continue
+		}
+		if err != nil {
 			return gone, fmt.Errorf("remove what appliances boot from: %w", err)
 		}
 		gone = append(gone, k)
 	}
 	return gone, nil
+}
+
+// lockFolder keeps others from making what is in the folder itself.
+func lockFolder(ctx context.Context, c cache.Folder, progress func(string)) (unlock func(), err error) {
+	return c.Lock(ctx, func() { progress("waiting for another process that prepares the same") })
 }

@@ -172,16 +172,26 @@ func (c Folder) Link(name, target string) (string, error) {
 }
 
 // Sweep removes what processes left that were killed while they worked, and the files that match a pattern, but for those
-// to keep. "" matches none. The lock must be held.
+// to keep and those that somebody holds. "" matches none. The lock must be held.
 func (c Folder) Sweep(pattern string, keep ...string) {
 	left, _ := filepath.Glob(c.Path(temporary + "*"))
 	var old []string
 	if pattern != "" {
 		old, _ = filepath.Glob(c.Path(pattern))
 	}
-	for _, path := range append(left, old...) {
+	for _, path := range left {
 		if !slices.Contains(keep, path) {
 			_ = os.RemoveAll(path) // tried again next time
+		}
+	}
+	for _, path := range old {
+		if slices.Contains(keep, path) {
+			continue
+		}
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			_ = Remove(path, path)
+		} else {
+			_ = os.RemoveAll(path)
 		}
 	}
 }

@@ -49,6 +49,15 @@ type Options struct {
 // open is the folder of built kernels in a cache.
 func open(c cache.Folder) (cache.Folder, error) { return cache.Open(c.Path(folder)) }
 
+// Lock keeps others from building kernels and from removing them. It waits for who does.
+func Lock(ctx context.Context, outer cache.Folder, progress func(string)) (unlock func(), err error) {
+	c, err := open(outer)
+	if err != nil {
+		return nil, err
+	}
+	return c.Lock(ctx, func() { progress("waiting for another process that builds a kernel") })
+}
+
 // Find returns the newest kernel that was built with a configuration, whatever the source's version and the compiler. It runs
 // no program and waits for nobody.
 func Find(c cache.Folder, config Config) (kernel.Kernel, bool) {
@@ -89,7 +98,7 @@ func build(ctx context.Context, outer cache.Folder, config Config, o Options) (k
 	if err != nil {
 		return kernel.Kernel{}, err
 	}
-	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that builds a kernel") })
+	unlock, err := Lock(ctx, outer, o.Progress)
 	if err != nil {
 		return kernel.Kernel{}, err
 	}
@@ -225,6 +234,7 @@ func publish(fresh, final string) (kernel.Kernel, error) {
 type Built struct {
 	Manifest
 	Dir   string
+	Image string // its path
 	Bytes int64
 }
 
@@ -233,12 +243,12 @@ func List(c cache.Folder) []Built {
 	list, _ := filepath.Glob(filepath.Join(c.Path(folder), "*", manifestName))
 	var out []Built
 	for _, path := range list {
-		b := Built{Dir: filepath.Dir(path)}
+		b := Built{Dir: filepath.Dir(path), Image: filepath.Join(filepath.Dir(path), imageName)}
 		text, err := os.ReadFile(path)
 		if err != nil || json.Unmarshal(text, &b.Manifest) != nil {
 			continue // being replaced
 		}
-		if info, err := os.Stat(filepath.Join(b.Dir, imageName)); err == nil {
+		if info, err := os.Stat(b.Image); err == nil {
 			b.Bytes = info.Size()
 		}
 		out = append(out, b)

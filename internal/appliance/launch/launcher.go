@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"taproom/internal/appliance/cache"
 	"taproom/internal/host"
 	"taproom/internal/qemu"
 )
@@ -23,6 +24,7 @@ type Launcher struct {
 	way     Way
 	program string // taproom-launch
 	locks   string
+	release func() // lets what appliances boot from be removed; nil where another process launches
 
 	sharing  sync.Mutex
 	why      string // why this way, and not a faster one
@@ -43,10 +45,14 @@ func Open(ctx context.Context, s Spec) (*Launcher, error) {
 	if err := l.resolve(ctx); err != nil {
 		return nil, fmt.Errorf("launch an appliance: %w", err)
 	}
+	if err := l.hold(); err != nil {
+		return nil, fmt.Errorf("launch an appliance: %w", err)
+	}
 	if l.way == WayTemplate {
 		var err error
 		if l.shared, err = l.template(ctx); err != nil {
 			if s.Way == WayTemplate || ctx.Err() != nil {
+				l.release()
 				return nil, fmt.Errorf("make a template of appliances: %w", err)
 			}
 			l.way, l.why = WayCold, fmt.Sprintf("no template could be made: %v", err)
@@ -57,12 +63,27 @@ func Open(ctx context.Context, s Spec) (*Launcher, error) {
 
 // Close gives back what launches share. Appliances that run go on running.
 func (l *Launcher) Close() error {
+	if l.release != nil {
+		l.release()
+	}
 	l.sharing.Lock()
 	defer l.sharing.Unlock()
 	if l.shared == nil {
 		return nil
 	}
 	return l.shared.close()
+}
+
+// hold keeps what appliances boot from where it is as long as the Launcher is open.
+func (l *Launcher) hold() (err error) {
+	paths := []string{l.spec.Files.Kernel, l.spec.Files.Initrd}
+	if tools := l.spec.Files.Tools; tools != "" {
+		paths = append(paths, tools)
+	}
+	if l.release, err = cache.Hold(paths...); err != nil {
+		return fmt.Errorf("open what appliances boot from: %w; taproom appliance build makes it", err)
+	}
+	return nil
 }
 
 // Way returns how appliances are launched, and why not in a faster way; "" where this is the fastest.

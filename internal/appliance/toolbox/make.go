@@ -61,6 +61,15 @@ func List(c cache.Folder) []string {
 	return list
 }
 
+// Lock keeps others from making disks of tools and from removing them. It waits for who does.
+func Lock(ctx context.Context, outer cache.Folder, progress func(string)) (unlock func(), err error) {
+	c, err := cache.Open(outer.Path(folder))
+	if err != nil {
+		return nil, err
+	}
+	return c.Lock(ctx, func() { progress("waiting for another process that makes the tools") })
+}
+
 // Make makes the disk of tools, or finds that there is one of the current packages, and returns its path.
 func Make(ctx context.Context, c cache.Folder, o Options) (string, error) {
 	if o.Progress == nil {
@@ -78,7 +87,7 @@ func makeDisk(ctx context.Context, outer cache.Folder, o Options) (string, error
 	if err != nil {
 		return "", err
 	}
-	unlock, err := c.Lock(ctx, func() { o.Progress("waiting for another process that makes the tools") })
+	unlock, err := Lock(ctx, outer, o.Progress)
 	if err != nil {
 		return "", err
 	}
