@@ -187,9 +187,13 @@ type permanent struct {
 // compare says what our zone of the permanent configuration should have. A bridge that an administrator has put into another
 // zone there stays in that.
 func (s *session) compare(ctx context.Context, zone string, had []string, want map[string]bool) (permanent, error) {
-	var has []string
-	if err := s.send(ctx, sysbus.Call{Name: s.owner, Path: zone, Method: busName + ".config.zone.getInterfaces"}, &has); err != nil {
-		return permanent{}, fmt.Errorf("read zone %s of firewalld's permanent configuration: %w", Zone, err)
+	elsewhere, err := s.inOtherZones(ctx, zone)
+	if err != nil {
+		return permanent{}, err
+	}
+	has, err := s.permanentLinks(ctx, zone) // last, as all of it is written soon
+	if err != nil {
+		return permanent{}, err
 	}
 	var p permanent
 	for _, link := range has {
@@ -202,19 +206,44 @@ func (s *session) compare(ctx context.Context, zone string, had []string, want m
 		p.all = append(p.all, link)
 	}
 	for _, link := range slices.Sorted(maps.Keys(want)) {
-		if slices.Contains(has, link) {
-			continue
-		}
-		var elsewhere string
-		if err := s.send(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config.getZoneOfInterface", Args: []any{link}}, &elsewhere); err != nil {
-			return permanent{}, fmt.Errorf("ask for the zone of %s in firewalld's permanent configuration: %w", link, err)
-		}
-		if elsewhere == "" {
+		if !slices.Contains(has, link) && !elsewhere[link] {
 			p.all, p.ours, p.differs = append(p.all, link), append(p.ours, link), true
 		}
 	}
 	slices.Sort(p.ours)
 	return p, nil
+}
+
+// inOtherZones are the links that the permanent configuration has in zones beside one. There are some ten zones, and may be a
+// thousand links to ask about.
+func (s *session) inOtherZones(ctx context.Context, zone string) (map[string]bool, error) {
+	var zones []string
+	if err := s.send(ctx, sysbus.Call{Name: s.owner, Path: configPath, Method: busName + ".config.listZones"}, &zones); err != nil {
+		return nil, fmt.Errorf("list the zones of firewalld's permanent configuration: %w", err)
+	}
+	out := map[string]bool{}
+	for _, other := range zones {
+		if other == zone {
+			continue
+		}
+		links, err := s.permanentLinks(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		for _, link := range links {
+			out[link] = true
+		}
+	}
+	return out, nil
+}
+
+// permanentLinks are the links of a zone, by its object, in the permanent configuration.
+func (s *session) permanentLinks(ctx context.Context, zone string) (links []string, err error) {
+	err = s.send(ctx, sysbus.Call{Name: s.owner, Path: zone, Method: busName + ".config.zone.getInterfaces"}, &links)
+	if err != nil {
+		err = fmt.Errorf("read the links of %s of firewalld's permanent configuration: %w", zone, err)
+	}
+	return links, err
 }
 
 // permanentZone is the object of our zone in the permanent configuration; "" when there is none.

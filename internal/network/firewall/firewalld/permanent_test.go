@@ -3,6 +3,7 @@ package firewalld_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,4 +218,37 @@ func TestWhatCannotBeWrittenIsTriedEverLessOften(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+// A thousand networks that start together are not a thousand questions.
+func TestManyBridgesAreFewQuestions(t *testing.T) {
+	t.Parallel()
+	m, r := newMachine(t, firewalldtest.NFTables), &record{}
+	b := m.recorded(t, r)
+	var all []firewall.Element
+	for i := range 40 {
+		all = append(all, firewall.Element{Set: "bridges", Key: fmt.Sprintf("virbr%d", i)})
+	}
+	apply(t, b, all, nil)
+	var calls atomic.Int32
+	b.SetAround(func(method string, call func() error) error {
+		if strings.Contains(method, ".config.") {
+			calls.Add(1)
+		}
+		return call()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.KeepPermanent(ctx)
+	}()
+	m.Await("they are kept", func() bool {
+		return len(strings.Fields(r.String())) == 40 && len(strings.Fields(m.Permanent(firewalld.Zone))) == 40
+	})
+	cancel()
+	<-ended
+	if n := calls.Load(); n >= 40 {
+		t.Errorf("firewalld was asked %d times", n)
+	}
 }
