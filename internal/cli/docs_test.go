@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"taproom/internal/appliance"
+	"taproom/internal/cli"
 	"taproom/internal/daemon/daemontest"
 )
 
@@ -43,6 +46,7 @@ func TestCommandsInTheDocumentsWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(root) })
+		t.Cleanup(func() { stopPools(t, filepath.Join(root, "pool")) })
 		if err := os.Chmod(root, 0o755); err != nil { // guests' QEMU walks through it
 			t.Fatal(err)
 		}
@@ -54,6 +58,19 @@ func TestCommandsInTheDocumentsWork(t *testing.T) {
 		p.Cmds = map[string]func(*testscript.TestScript, bool, []string){"fails": fails}
 		testscript.Run(t, p)
 	})
+}
+
+// stopPools ends the pools that a script which failed has left in its folder.
+func stopPools(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || !slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".sock") }) {
+		return
+	}
+	var said bytes.Buffer
+	env := &cli.Env{Stdin: strings.NewReader(""), Stdout: &said, Stderr: &said}
+	if code := cli.Main(context.WithoutCancel(t.Context()), env, []string{"appliance", "pool", "--dir", dir, "--stop"}); code != 0 {
+		t.Errorf("stop the pools in %s: %s", dir, said.String())
+	}
 }
 
 func TestTheReadmeShowsWhatTheDemonstrationPrints(t *testing.T) {

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -104,15 +105,19 @@ func confined(t *testing.T, a *Appliance) {
 
 func TestWhatCannotBeLaunchedIsRefusedWithAReason(t *testing.T) {
 	t.Parallel()
+	qemu, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, spoil := range map[string]func(*Spec){
-		"appliances run on microvm, q35, pc":               func(s *Spec) { s.Machine = "isapc" },
-		"it is kvm or tcg":                                 func(s *Spec) { s.Accelerator = "xen" },
-		"User-Mode Linux":                                  func(s *Spec) { s.Way = WayUML },
-		"QEMU cannot be executed: /none/qemu":              func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayCold },
-		"look at QEMU: stat /none/qemu":                    func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayTemplate },
-		"start /none/launch: no such file or directory":    func(s *Spec) { s.Launcher, s.Way = "/none/launch", WayCold },
-		"could change what appliances begin with":          func(s *Spec) { s.Way, s.CacheDir = WayTemplate, everybodys(t) },
-		"QEMU ended before it was ready: /usr/bin/qemu-sy": func(s *Spec) { s.Files.Kernel, s.Way = os.DevNull, WayCold },
+		"appliances run on microvm, q35, pc":            func(s *Spec) { s.Machine = "isapc" },
+		"it is kvm or tcg":                              func(s *Spec) { s.Accelerator = "xen" },
+		"User-Mode Linux":                               func(s *Spec) { s.Way = WayUML },
+		"QEMU cannot be executed: /none/qemu":           func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayCold },
+		"look at QEMU: stat /none/qemu":                 func(s *Spec) { s.QEMU, s.Way = "/none/qemu", WayTemplate },
+		"start /none/launch: no such file or directory": func(s *Spec) { s.Launcher, s.Way = "/none/launch", WayCold },
+		"could change what appliances begin with":       func(s *Spec) { s.Way, s.CacheDir = WayTemplate, everybodys(t) },
+		"QEMU ended before it was ready: " + qemu:       func(s *Spec) { s.Files.Kernel, s.Way = os.DevNull, WayCold },
 	} {
 		s := spec(t, WayAuto)
 		spoil(&s)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
@@ -71,6 +72,9 @@ func TestTwoDaemonsInOneNamespaceShareThePortsOfDisplays(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s says that it has port %s: %v", name, port, err)
 			continue
+		}
+		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Error(err)
 		}
 		said := make([]byte, 4)
 		if _, err := c.Read(said); err != nil || string(said) != "RFB " {
