@@ -69,7 +69,9 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	// Another process answers this one, while the kernel is asked here.
 	var beside sync.WaitGroup
 	var unanswered error
-	beside.Go(func() { unanswered = o.services(ctx, e, s) })
+	asking, leave := context.WithCancel(ctx)
+	defer leave()
+	beside.Go(func() { unanswered = o.services(asking, e, s) })
 	err := inTurn(
 		func() error { return look(e, s) },
 		func() error { return o.routes(e, s) },
@@ -79,6 +81,9 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 		func() error { return o.firewall(ctx, e, s) },
 		func() error { return o.switches(ctx, e, s) },
 	)
+	if err != nil {
+		leave() // the answer is of no use, and one that hangs takes long
+	}
 	beside.Wait()
 	if err = cmp.Or(err, unanswered); err != nil {
 		return Observed{}, fmt.Errorf("observe the host: %w", err)
