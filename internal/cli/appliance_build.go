@@ -67,7 +67,7 @@ func newApplianceBuild(env *Env) *cobra.Command {
 		if kind == build.Own {
 			k := host.New(host.Options{})
 			defer k.Close()
-			if o.Check, err = launch.Check(launch.Spec{Kernel: k}); err != nil {
+			if o.Check, err = launch.Check(c.Context(), launch.Spec{Kernel: k}); err != nil {
 				return err
 			}
 		}

@@ -90,7 +90,7 @@ func TestLockIsTheOwnersAlone(t *testing.T) {
 func TestRootTakesNoFolderThatOthersMayChange(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("other users' folders are their own affair")
+		t.Skip("run as root, as `make test` does in a container: other users' folders are their own affair")
 	}
 	for name, c := range map[string]struct {
 		mode     os.FileMode

@@ -16,13 +16,13 @@ const answerWithin = 5 * time.Minute
 // Check returns what tries a kernel: it boots it, emulated, in an appliance like all others, confined and ending with this process,
 // and returns when its first process has answered. Of the spec it takes the programs and the cgroup. That these are there is found
 // out at once: who has built a kernel has waited long.
-func Check(s Spec) (func(context.Context, build.Files) error, error) {
+func Check(ctx context.Context, s Spec) (func(context.Context, build.Files) error, error) {
 	l := &Launcher{spec: s, k: s.Kernel}
 	if l.k == nil {
 		l.k = host.New(host.Options{})
 	}
 	l.spec.Way, l.spec.Accelerator = WayCold, "tcg"
-	if err := l.resolve(context.Background()); err != nil { // emulated nothing is tried, so nothing waits
+	if err := l.resolve(ctx); err != nil { // emulated nothing is tried, so nothing waits
 		return nil, fmt.Errorf("find what boots a kernel to check it: %w", err)
 	}
 	wanted := Spec{

@@ -22,7 +22,7 @@ func checker(t *testing.T) (check func(build.Files) error, started func() int) {
 		}
 	}})
 	t.Cleanup(k.Close)
-	c, err := Check(Spec{Kernel: k, Launcher: launchtest.Program(t, "taproom-launch")})
+	c, err := Check(t.Context(), Spec{Kernel: k, Launcher: launchtest.Program(t, "taproom-launch")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAKernelThatDoesNotBootIsRefusedWithWhatQEMUSays(t *testing.T) {
 func TestWhatChecksAKernelIsMissedBeforeOneIsBuilt(t *testing.T) {
 	s := Spec{Launcher: launchtest.Program(t, "taproom-launch")} // which may have to be built
 	t.Setenv("PATH", "")
-	if _, err := Check(s); err == nil || !strings.Contains(err.Error(), "install qemu-system-x86") {
+	if _, err := Check(t.Context(), s); err == nil || !strings.Contains(err.Error(), "install qemu-system-x86") {
 		t.Errorf("got %v, want that QEMU is missing", err)
 	}
 }
