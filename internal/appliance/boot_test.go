@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"taproom/internal/appliance/pid1/pid1test"
 	"taproom/internal/appliance/wire"
 )
 
@@ -59,7 +60,7 @@ func TestGuestServesEveryKindOfNICAndDiskAndPowersOffByACPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !h.Ready || h.Version != agentVersion || h.BootID == "" || len(h.Steps) < 3 || h.Steps[0].At <= 0 {
+		if !h.Ready || h.Version != pid1test.Version || h.BootID == "" || len(h.Steps) < 3 || h.Steps[0].At <= 0 {
 			t.Errorf("hello says %+v", h)
 		}
 	})

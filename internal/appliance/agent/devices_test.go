@@ -13,34 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"taproom/internal/appliance/pid1/pid1test"
 	"taproom/internal/appliance/wire"
 )
 
-// tree writes files below a new folder; names that end in "/" are folders, contents that begin with "->" links.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if to, link := strings.CutPrefix(content, "->"); link {
-			err = os.Symlink(to, path)
-		} else {
-			err = os.WriteFile(path, []byte(content), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func TestUrgentDevicesComeFirstAndNewOnesAreFound(t *testing.T) {
 	t.Parallel()
-	sys := tree(t, map[string]string{
+	sys := pid1test.Tree(t, map[string]string{
 		"bus/pci/devices/0/modalias":      "pci:v00008086d00007010sv00001AF4sd00001100bc01sc01i80\n", // IDE
 		"bus/pci/devices/1/modalias":      "pci:v00001AF4d00001003sv00001AF4sd00000003bc07sc80i00\n", // virtio
 		"bus/pci/devices/2/modalias":      "pci:v00008086d0000100Esv00001AF4sd00001100bc02sc00i00\n", // e1000
@@ -89,13 +68,13 @@ func hash(s string) string {
 func TestDisksAreDescribedFromSysfs(t *testing.T) {
 	t.Parallel()
 	d := disks{
-		sys: tree(t, map[string]string{
+		sys: pid1test.Tree(t, map[string]string{
 			"vda/size": "16\n", "vda/serial": "ABC\n", "vda/ro": "1\n", "vda/device/driver": "->../../drivers/virtio_blk",
 			"sda/size": "8\n", "sda/ro": "0\n", "sda/device/vpd_pg80": "\x00\x80\x00\x06SER 1 ignored",
 			"sdb/size": "8\n", "sdb/device/vpd_pg80": "\x00\x80\xff\xffcut",
 			"sr0/size": "0\n", "loop0/size": "8\n", "ram0/size": "8\n",
 		}),
-		dev: tree(t, map[string]string{"vda": strings.Repeat("a", 8192), "sda": "short"}),
+		dev: pid1test.Tree(t, map[string]string{"vda": strings.Repeat("a", 8192), "sda": "short"}),
 	}
 	want := []wire.Block{
 		{Name: "sda", Bytes: 4096, Serial: "SER 1", SHA256: hash("short")},
@@ -111,8 +90,8 @@ func TestDisksAreDescribedFromSysfs(t *testing.T) {
 func TestPatternIsWrittenToTheNamedDiskAndNowhereElse(t *testing.T) {
 	t.Parallel()
 	d := disks{
-		sys: tree(t, map[string]string{"vda/size": "16\n"}),
-		dev: tree(t, map[string]string{"vda": strings.Repeat("-", 8192), "secret": "unchanged"}),
+		sys: pid1test.Tree(t, map[string]string{"vda/size": "16\n"}),
+		dev: pid1test.Tree(t, map[string]string{"vda": strings.Repeat("-", 8192), "secret": "unchanged"}),
 	}
 	b := wire.BlockTest{Name: "vda", Offset: 1000, Bytes: 2000, Seed: 3}
 	if _, err := d.write(b); err != nil {

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance/build"
+	"taproom/internal/appliance/pid1/pid1test"
 	"taproom/internal/appliance/proto"
 	"taproom/internal/host"
 	"taproom/internal/qemu/qmp"
@@ -30,33 +30,7 @@ const stepTime = 5 * time.Minute
 const initEnv = "TAPROOM_TEST_INIT"
 
 // TestMain builds the first process as the Makefile does.
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "inside-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		program := filepath.Join(dir, "taproom-init")
-		c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X taproom/internal/version.Version=test-1", "-o", program, "taproom/cmd/taproom-init")
-		c.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := c.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the first process: %v\n%s", err, out)
-			return 1
-		}
-		if err := os.Setenv(initEnv, program); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		code := m.Run()
-		if err := goleak.Find(); err != nil && code == 0 {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return code
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(pid1test.Main(m, "taproom/cmd/taproom-init", initEnv)) }
 
 // console keeps what a machine prints.
 type console struct {

@@ -9,33 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// tree writes files below a new folder; names that end in "/" are folders, contents that begin with "->" links.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if to, link := strings.CutPrefix(content, "->"); link {
-			err = os.Symlink(to, path)
-		} else {
-			err = os.WriteFile(path, []byte(content), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
+	"taproom/internal/appliance/pid1/pid1test"
+)
 
 func TestModulesAreLoadedOnceAndAFailureStopsWhatDependsOnIt(t *testing.T) {
 	t.Parallel()
-	l, err := OpenLoader(tree(t, map[string]string{
+	l, err := OpenLoader(pid1test.Tree(t, map[string]string{
 		"modules.dep":   "a.ko: b.ko\nb.ko:\nc.ko: bad.ko\nbad.ko:\n",
 		"modules.alias": "alias dev:1* a\nalias dev:2* c\nalias dev:3* b\n",
 		"modules.boot":  "b\n",
