@@ -184,7 +184,7 @@ func (t table) change(x *nft.Transaction, s seen, add, del []Element) outcome {
 		x.Delete(nft.Elements{Set: t.set(set), Keys: gone[set]})
 	}
 	t.add(x, add)
-	t.forget(x, gone[bridges])
+	t.forget(x, s.leavers(gone))
 	return after
 }
 

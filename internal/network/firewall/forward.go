@@ -93,8 +93,8 @@ func (t table) forwardRules(g group) []nft.Rule {
 	return []nft.Rule{
 		t.rule(guestsDNAT, "", nft.Local{}, to(forwardSets, daddr, l4, port)),
 		t.rule(guestsDNAT, "", nft.Local{}, to(forwardAnySets, l4, port)),
-		t.rule(guestsIn, "", nft.DNATted{}, in(targetSets, oif, daddr, l4, port), nft.Jump(guestsReach)),
-		t.rule(guestsOut, "", nft.DNATted{}, nft.Established, back, nft.Accept()),
+		t.rule(guestsIn, "", nft.DNATted{}, in(targetSets, oif, daddr, l4, port), countReceived(), nft.Jump(guestsReach)),
+		t.rule(guestsOut, "", nft.DNATted{}, nft.Established, back, countSent(), nft.Accept()),
 	}
 }
 

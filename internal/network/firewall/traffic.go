@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"taproom/internal/host/nft"
 )
@@ -34,6 +36,19 @@ func countedSets() []string { return []string{sent, received} }
 
 func countSent() nft.Count     { return nft.Count{Field: nft.IIfName, Set: sent} }
 func countReceived() nft.Count { return nft.Count{Field: nft.OIfName, Set: received} }
+
+// leavers are the bridges that nothing is to be counted for any more, of elements that go. A network of mode open has no
+// element but those of its forwards, whose packets are counted like everybody's.
+func (s seen) leavers(gone map[string][]string) []string {
+	out := gone[bridges]
+	for _, key := range gone[targetSets] {
+		bridge, _, _ := strings.Cut(key, " . ")
+		if !s.elements[Element{Set: bridges, Key: bridge}] && !slices.Contains(out, bridge) {
+			out = append(out, bridge)
+		}
+	}
+	return out
+}
 
 // forget appends that nothing was counted for bridges that leave.
 func (t table) forget(x *nft.Transaction, bridges []string) {

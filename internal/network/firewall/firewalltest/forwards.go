@@ -67,6 +67,7 @@ func (w *world) forwards(b firewall.Backend) {
 		w.leads("from its neighbour", w.a2, f.hostAway, anyPort, f.hostA)
 		w.leads("from its neighbour, at the bridge", w.a2, f.hostA, anyPort, f.hostA)
 		w.closed("at another address", w.away, f.hostA, onePort)
+		w.countsForwarded(b)
 		if mode == "nat" {
 			w.leads("from a guest of another network", w.b, f.hostAway, anyPort, f.guestB)
 			w.refused("outside to guest past the port", w.away, f.guestA, "")
@@ -82,6 +83,20 @@ func (w *world) forwards(b firewall.Backend) {
 	w.closed("from a guest of an isolated network", w.b, f.hostAway, anyPort)
 	apply(w.t, b, nil, elsewhere)
 	w.closed("without rules", w.away, f.hostAway, anyPort)
+}
+
+// countsForwarded checks that a datagram by a port of the host and its answer are counted for the network of the guest,
+// whichever way its guests get out.
+func (w *world) countsForwarded(b firewall.Backend) {
+	w.t.Helper()
+	before := w.traffic(b)[bridgeA]
+	if _, err := w.askAt(w.away, "udp", net.JoinHostPort(w.f.hostAway, strconv.Itoa(anyPort)), ""); err != nil {
+		w.t.Errorf("%s%v", w.what, err)
+	}
+	after := w.traffic(b)[bridgeA]
+	if sent, received := after.SentPackets-before.SentPackets, after.ReceivedPackets-before.ReceivedPackets; sent != 1 || received != 1 {
+		w.t.Errorf("%sof a datagram and its answer %d packets to the guest and %d from it were counted; want 1 and 1", w.what, received, sent)
+	}
 }
 
 // leads expects that a port of the host is answered by a guest, who is asked by an address.

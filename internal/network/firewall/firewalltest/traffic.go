@@ -74,17 +74,9 @@ func (w *world) counts(b firewall.Backend) {
 	w.t.Helper()
 	f := w.f
 	all := slices.Concat(Elements("nat", bridgeA, f.netA), Elements("nat", bridgeB, f.netB))
-	traffic := func() map[string]firewall.Traffic {
-		w.t.Helper()
-		got, err := firewall.TrafficOf(w.t.Context(), b)
-		if err != nil {
-			w.t.Error(err)
-		}
-		return got
-	}
 	for range 2 {
 		apply(w.t, b, all, nil)
-		if got := traffic(); len(got) != 0 {
+		if got := w.traffic(b); len(got) != 0 {
 			w.t.Errorf("without a packet %v was counted", got)
 		}
 		seen, err := w.ask(w.a, "udp", f.away, "")
@@ -96,12 +88,22 @@ func (w *world) counts(b firewall.Backend) {
 			header = 40 + 8
 		}
 		want := map[string]firewall.Traffic{bridgeA: {SentPackets: 1, SentBytes: header + 1, ReceivedPackets: 1, ReceivedBytes: header + uint64(len(seen))}}
-		if got := traffic(); !maps.Equal(got, want) {
+		if got := w.traffic(b); !maps.Equal(got, want) {
 			w.t.Errorf("counted %+v; want %+v", got, want)
 		}
 		apply(w.t, b, nil, Elements("nat", bridgeA, f.netA))
 	}
 	apply(w.t, b, nil, all)
+}
+
+// traffic is what was counted by now.
+func (w *world) traffic(b firewall.Backend) map[string]firewall.Traffic {
+	w.t.Helper()
+	got, err := firewall.TrafficOf(w.t.Context(), b)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return got
 }
 
 // othersPorts checks networks that name the ports their guests get.
