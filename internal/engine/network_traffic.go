@@ -22,12 +22,8 @@ func (e *Engine) NetworkTraffic(ctx context.Context, name string) ([]own.Network
 		if err != nil {
 			return nil, err
 		}
-		v := n.view()
-		switch {
-		case v.live == nil:
+		if n.view().live == nil {
 			return nil, notServed(n)
-		case !meetsRules(v.live):
-			return nil, virterr.New(virterr.OperationInvalid, "network '%s' is not counted: in mode %s there is no rule for its guests' packets", n.label, v.live.Forward.Mode)
 		}
 		some = []*network{n}
 	}
@@ -35,17 +31,46 @@ func (e *Engine) NetworkTraffic(ctx context.Context, name string) ([]own.Network
 	if err != nil {
 		return nil, virterr.New(virterr.OperationFailed, "cannot tell what was forwarded for networks: %w", err)
 	}
+	nics := e.nicTraffic()
 	var out []own.NetworkTraffic
 	for _, n := range some {
-		v := n.view()
-		if v.live == nil || !meetsRules(v.live) {
+		live := n.view().live
+		if live == nil {
 			continue
 		}
-		t := traffic[v.live.BridgeName()]
-		out = append(out, own.NetworkTraffic{
-			Network: n.label, Bridge: v.live.BridgeName(), SentPackets: t.SentPackets, SentBytes: t.SentBytes,
-			ReceivedPackets: t.ReceivedPackets, ReceivedBytes: t.ReceivedBytes,
-		})
+		one := own.NetworkTraffic{Network: n.label, Bridge: live.BridgeName(), Counted: meetsRules(live), NICs: append([]own.NICTraffic{}, nics[n.label]...)}
+		if one.Counted {
+			t := traffic[one.Bridge]
+			one.SentPackets, one.SentBytes, one.ReceivedPackets, one.ReceivedBytes = t.SentPackets, t.SentBytes, t.ReceivedPackets, t.ReceivedBytes
+		}
+		out = append(out, one)
 	}
 	return out, nil
+}
+
+// nicTraffic is what passed each NIC of the guests that run, by network. One whose link has just gone is left out.
+func (e *Engine) nicTraffic() map[string][]own.NICTraffic {
+	out := map[string][]own.NICTraffic{}
+	for _, d := range e.domains.all() {
+		run := d.view().run
+		if run == nil {
+			continue
+		}
+		now := run.hardware()
+		for _, p := range now.rec.Ports {
+			if p.Network == "" {
+				continue
+			}
+			s, err := e.guestSide(p)
+			if err != nil {
+				continue
+			}
+			out[p.Network] = append(out[p.Network], own.NICTraffic{
+				Guest: d.label, MAC: now.nic(p).MAC.Address, Link: p.Name,
+				SentPackets: uint64(s.TxPackets), SentBytes: uint64(s.TxBytes), SentDropped: uint64(s.TxDrops),
+				ReceivedPackets: uint64(s.RxPackets), ReceivedBytes: uint64(s.RxBytes), ReceivedDropped: uint64(s.RxDrops),
+			})
+		}
+	}
+	return out
 }

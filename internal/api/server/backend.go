@@ -163,7 +163,7 @@ type Documents interface {
 	Leases(ctx context.Context, network string) ([]own.Lease, error)
 	// Lookup asks a network's DNS as a guest would.
 	Lookup(ctx context.Context, r own.LookupRequest) (own.LookupResult, error)
-	// NetworkTraffic is what was forwarded for one network, or with "" for all that are active.
+	// NetworkTraffic is what was forwarded for one network and passed the NICs on it, or with "" for all that are active.
 	NetworkTraffic(ctx context.Context, network string) ([]own.NetworkTraffic, error)
 	// Why says what becomes of packets of a network's guests, or of one guest's, and with Fix removes what is in the way.
 	Why(ctx context.Context, r own.WhyRequest) (own.WhyResult, error)

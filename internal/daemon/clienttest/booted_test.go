@@ -118,6 +118,7 @@ func TestABootedGuestAsItsClientsSeeIt(t *testing.T) {
 	m.do("start", "demo")
 	first := m.boot()
 	m.reach(m.lease())
+	m.nicIsCounted()
 	c.tell("booted.live")
 	m.do("suspend", "demo")
 	m.do("resume", "demo")
