@@ -15,13 +15,12 @@ import (
 // time.
 type Appliance struct {
 	l     *Launcher
-	r     *running
+	vm    vm
 	agent *proto.Client
 	info  proto.Info
 
 	attaching sync.Mutex
-	target    int // the last SCSI target that was used
-	sets      int // how many sets of descriptors were used
+	used      bool // a disk was attached, or may have been
 
 	mu      sync.Mutex
 	over    bool
@@ -51,7 +50,6 @@ func (l *Launcher) Launch(ctx context.Context) (*Appliance, error) {
 
 // begin makes an appliance without disks.
 func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
-	a := &Appliance{l: l}
 	use := ownMemory
 	var state []byte
 	var memory *os.File
@@ -67,7 +65,7 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.r = r
+	a := &Appliance{l: l, vm: r}
 	l.spec.Trace(StageExec, r.qemu.Executed())
 	if use == privateMemory {
 		if err := r.restore(ctx, state); err != nil {
@@ -119,8 +117,7 @@ func (a *Appliance) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.agent = proto.NewClient(a.r.agent)
-	a.r.agent = nil // the client's now
+	a.agent = proto.NewClient(a.vm.line())
 	if a.info, err = a.agent.Hello(ctx, g); err != nil {
 		return fmt.Errorf("wait for the appliance's agent: %w", err)
 	}
@@ -133,14 +130,23 @@ func (a *Appliance) Agent() *proto.Client { return a.agent }
 // Info is what the agent said of itself when it was greeted.
 func (a *Appliance) Info() proto.Info { return a.info }
 
-// PID is QEMU's process number.
-func (a *Appliance) PID() int { return a.r.qemu.PID() }
+// PID is QEMU's process number; 0 where that is somebody else's process.
+func (a *Appliance) PID() int {
+	pid, _ := a.vm.process() // which says why
+	return pid
+}
 
 // PSS is the appliance's share of memory in bytes: what it has alone, and its part of what it shares with others.
-func (a *Appliance) PSS() (uint64, error) { return a.l.k.PSS(a.r.qemu.PID()) }
+func (a *Appliance) PSS() (uint64, error) {
+	pid, err := a.vm.process()
+	if err != nil {
+		return 0, fmt.Errorf("measure an appliance's memory: %w", err)
+	}
+	return a.l.k.PSS(pid)
+}
 
 // Exited is closed when QEMU has ended, by itself or by Close.
-func (a *Appliance) Exited() <-chan struct{} { return a.r.qemu.Exited() }
+func (a *Appliance) Exited() <-chan struct{} { return a.vm.exited() }
 
 // Close ends the appliance at once and leaves nothing of it. What the guest has written to a disk and not flushed is lost: call
 // Shutdown where that matters.
@@ -166,15 +172,14 @@ func (a *Appliance) Shutdown(ctx context.Context) error {
 // settle waits until QEMU has ended by itself.
 func (a *Appliance) settle(ctx context.Context) error {
 	if err := a.agent.Shutdown(ctx); err != nil {
-		return a.r.said(ctx, err)
+		return a.vm.said(ctx, err)
 	}
 	select {
-	case <-a.r.qemu.Exited(): // the guest resets, which is its end; QEMU flushes and closes images on the way out
+	case <-a.vm.exited(): // the guest resets, which is its end; QEMU flushes and closes images on the way out
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	a.r.events.Wait() // it may have told of an error at the very last
-	return a.r.ioFailed()
+	return a.vm.ioFailed() // it may have told of an error at the very last
 }
 
 // kill ends it at once.
@@ -186,9 +191,9 @@ func (a *Appliance) kill() error {
 	}
 	a.over = true
 	if a.given {
-		return a.r.forget()
+		return a.vm.forget()
 	}
-	err := a.r.end()
+	err := a.vm.end()
 	if a.agent != nil {
 		err = errors.Join(err, a.agent.Close())
 	}

@@ -17,45 +17,59 @@ import (
 func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	a.attaching.Lock() // the monitor does one at a time anyhow
 	defer a.attaching.Unlock()
-	target := a.target + 1
-	if target > lastDisk {
-		return Device{}, fmt.Errorf("attach %s: the appliance has %d disks already, as many as its controller takes", d.Path, lastDisk)
-	}
 	c, err := chain.Open(ctx, a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within})
 	if err != nil {
 		return Device{}, fmt.Errorf("attach a disk: %w", err)
 	}
-	defer c.Close() // QEMU has its own descriptors
-	var overlay *os.File
-	if d.Access == Discard {
-		if overlay, err = newOverlay(a.l.k, d.Overlays, c[0].Capacity); err != nil {
-			return Device{}, fmt.Errorf("attach %s: %w", d.Path, err)
-		}
-		defer overlay.Close()
-	}
-	p := planDisk(target, firstSet+a.sets, d.Access, c, overlay)
-	a.sets += len(p.sets)
-	if err := a.plug(ctx, target, p); err != nil {
-		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.r.said(ctx, err))
+	defer c.Close() // the machine has its own descriptors
+	a.used = true
+	p, err := a.vm.add(ctx, d, c)
+	if err != nil {
+		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.vm.said(ctx, err))
 	}
 	a.mu.Lock()
 	a.written = a.written || d.Access.writes()
 	a.mu.Unlock()
-	found, err := a.agent.Await(ctx, p.serial())
+	found, err := a.agent.Await(ctx, p.serial)
 	if err != nil {
-		err = errors.Join(err, a.r.unplug(ctx, p, len(p.nodes)))
-		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.r.said(ctx, err))
+		err = errors.Join(err, p.takeBack(ctx))
+		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.vm.said(ctx, err))
 	}
-	return Device{Name: found.Name, Serial: p.serial(), Capacity: c[0].Capacity}, nil
+	return Device{Name: found.Name, Serial: p.serial, Capacity: c[0].Capacity}, nil
 }
 
+// add implements vm.
+func (r *running) add(ctx context.Context, d Disk, c chain.Chain) (plugged, error) {
+	target := r.target + 1
+	if target > lastDisk {
+		return plugged{}, errFull
+	}
+	var overlay *os.File
+	if d.Access == Discard {
+		var err error
+		if overlay, err = newOverlay(r.k, d.Overlays, c[0].Capacity); err != nil {
+			return plugged{}, err
+		}
+		defer overlay.Close()
+	}
+	p := planDisk(target, firstSet+r.sets, d.Access, c, overlay)
+	r.sets += len(p.sets)
+	if err := r.plug(ctx, target, p); err != nil {
+		return plugged{}, err
+	}
+	return plugged{p.serial(), func(ctx context.Context) error { return r.unplug(ctx, p, len(p.nodes)) }}, nil
+}
+
+// errFull says that no disk more can be plugged in.
+var errFull = fmt.Errorf("the appliance has %d disks already, as many as its controller takes", lastDisk)
+
 // plug passes the files and makes nodes and device. What was made goes again when something fails.
-func (a *Appliance) plug(ctx context.Context, target int, p diskPlan) (err error) {
-	m := a.r.qemu.QMP()
+func (r *running) plug(ctx context.Context, target int, p diskPlan) (err error) {
+	m := r.qemu.QMP()
 	made := 0
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.r.unplug(ctx, p, made))
+			err = errors.Join(err, r.unplug(ctx, p, made))
 		}
 	}()
 	for _, s := range p.sets {
@@ -73,7 +87,7 @@ func (a *Appliance) plug(ctx context.Context, target int, p diskPlan) (err error
 	}
 	err = m.Execute(ctx, "device_add", p.device, nil)
 	if !refused(err) {
-		a.target = target // the guest may be busy for long with what was there: nothing else comes to this place
+		r.target = target // the guest may be busy for long with what was there: nothing else comes to this place
 	}
 	return err
 }

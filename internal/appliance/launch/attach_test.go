@@ -227,6 +227,16 @@ func refusedDisk(t *testing.T, l *Launcher) {
 	}
 }
 
+// qemuOf is the QEMU that an appliance runs in.
+func qemuOf(t *testing.T, a *Appliance) *running {
+	t.Helper()
+	r, ok := a.vm.(*running)
+	if !ok {
+		t.Fatalf("it runs in a %T", a.vm)
+	}
+	return r
+}
+
 // nothingAttached checks that QEMU has no disk, and no descriptor of one.
 func nothingAttached(t *testing.T, a *Appliance) {
 	t.Helper()
@@ -236,7 +246,7 @@ func nothingAttached(t *testing.T, a *Appliance) {
 	var sets []struct {
 		ID int `json:"fdset-id"`
 	}
-	m := a.r.qemu.QMP()
+	m := qemuOf(t, a).qemu.QMP()
 	if err := m.Execute(t.Context(), "query-named-block-nodes", nil, &nodes); err != nil {
 		t.Error(err)
 	}
@@ -265,15 +275,14 @@ func takenBack(t *testing.T, l *Launcher) {
 	defer c.Close()
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := planDisk(1, firstSet, ReadOnly, c, nil)
-	if err := a.plug(t.Context(), 1, p); err != nil {
+	p, err := a.vm.add(t.Context(), Disk{Path: image, Access: ReadOnly}, c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.r.unplug(done, p, len(p.nodes)); err != nil {
+	if err := p.takeBack(done); err != nil {
 		t.Error(err)
 	}
 	nothingAttached(t, a)
-	a.sets = len(p.sets)
 	if _, err := a.Attach(t.Context(), Disk{Path: image, Format: "raw", Access: Write}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

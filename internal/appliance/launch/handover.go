@@ -59,10 +59,14 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	if a.over || a.given {
 		return nil, errors.New("hand an appliance over: it was closed, or handed over before")
 	}
-	if a.sets > 0 { // whatever a disk held may have taken the guest over, or QEMU
+	if a.used { // whatever a disk held may have taken the guest over, or QEMU
 		return nil, errors.New("hand an appliance over: it has had a disk")
 	}
-	p := a.r.qemu
+	r, ok := a.vm.(*running)
+	if !ok {
+		return nil, errors.New("hand an appliance over: it is no QEMU of this process")
+	}
+	p := r.qemu
 	h := &Handed{
 		Facts: Facts{PID: p.PID(), Start: p.StartTime(), Machine: a.l.machine.kind, Accelerator: a.l.machine.accel, Memory: a.l.machine.memory},
 		Files: make([]*os.File, handedFiles),
@@ -83,10 +87,10 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	if h.Files[handedMonitor], err = p.QMP().Detach(); err != nil {
 		return nil, err
 	}
-	if h.Files[handedOutput], err = a.r.output.detach(); err != nil {
+	if h.Files[handedOutput], err = r.output.detach(); err != nil {
 		return nil, err
 	}
-	h.Files[handedLeash], a.r.leash = a.r.leash, nil
+	h.Files[handedLeash], r.leash = r.leash, nil
 	a.given = true
 	return h, nil
 }
@@ -141,7 +145,7 @@ func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 	r := &running{k: l.k, qemu: p, agent: agent, leash: h.Files[handedLeash], output: output, resumed: make(chan struct{}), saved: make(chan error, 1)}
 	h.Files = nil
 	r.events.Go(r.hear)
-	a := &Appliance{l: l, r: r}
+	a := &Appliance{l: l, vm: r}
 	if err := a.greet(ctx); err != nil {
 		return nil, errors.Join(r.said(ctx, err), a.kill())
 	}

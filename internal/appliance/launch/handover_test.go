@@ -31,7 +31,7 @@ func handedOver(t *testing.T, l *Launcher) {
 		t.Error(err)
 	}
 	var status struct{ Running bool }
-	if err := second.r.qemu.QMP().Execute(t.Context(), "query-status", nil, &status); err != nil || !status.Running {
+	if err := qemuOf(t, second).qemu.QMP().Execute(t.Context(), "query-status", nil, &status); err != nil || !status.Running {
 		t.Errorf("its monitor: %+v, %v", status, err)
 	}
 	if err := first.Close(); err != nil { // lets go

@@ -97,7 +97,7 @@ func confined(t *testing.T, a *Appliance) {
 		t.Errorf("no_new_privs %s, seccomp %s, capabilities %s", got["NoNewPrivs"], got["Seccomp"], got["CapEff"])
 	}
 	if _, err := host.LandlockABI(); err == nil {
-		if version, why := a.r.qemu.Landlock(); version == 0 {
+		if version, why := qemuOf(t, a).qemu.Landlock(); version == 0 {
 			t.Errorf("no Landlock: %s", why)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -22,6 +23,8 @@ type running struct {
 	agent  net.Conn // nobody's yet; nil once it was given to a client
 	leash  *os.File // the writing end: QEMU is gone when the last copy is closed
 	output *output
+	target int // the last SCSI target that was used
+	sets   int // how many sets of descriptors were used
 
 	events  sync.WaitGroup
 	mu      sync.Mutex
@@ -168,8 +171,26 @@ func (r *running) note(data json.RawMessage) {
 	}
 }
 
-// ioFailed is the first error of a disk; nil where there was none.
+// line implements vm.
+func (r *running) line() io.ReadWriteCloser {
+	agent := r.agent
+	r.agent = nil
+	return agent
+}
+
+// process implements vm.
+func (r *running) process() (int, error) { return r.qemu.PID(), nil }
+
+// exited implements vm.
+func (r *running) exited() <-chan struct{} { return r.qemu.Exited() }
+
+// ioFailed implements vm.
 func (r *running) ioFailed() error {
+	select {
+	case <-r.qemu.Exited():
+		r.events.Wait()
+	default:
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.trouble
@@ -230,7 +251,7 @@ func capabilities() map[string]any {
 	}}
 }
 
-// end kills QEMU, waits until it is gone, and lets go of everything.
+// end implements vm: it kills QEMU, and waits until it is gone.
 func (r *running) end() error {
 	_ = r.leash.Close() // the kernel kills it with that
 	err := r.qemu.Signal(9)
@@ -246,7 +267,7 @@ func (r *running) end() error {
 	return err
 }
 
-// forget lets go of a QEMU that was given away.
+// forget implements vm, for a QEMU that was given away.
 func (r *running) forget() error {
 	err := r.qemu.Close()
 	r.events.Wait()
@@ -266,7 +287,7 @@ func (r *running) letGo() {
 	}
 }
 
-// said adds to an error what QEMU and its guest said last, where that helps: when it is gone.
+// said implements vm: it helps when QEMU is gone.
 func (r *running) said(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
