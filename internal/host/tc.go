@@ -1,0 +1,121 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Handles of the queues that are ours: by them they are known. A bucket and a tree have two, so that one takes the other's
+// place by one message.
+const (
+	BucketHandle = 0x7a70 // of a TBF at a link's root
+	TreeHandle   = 0x7a71 // of an HTB at a link's root; its classes have it in front
+)
+
+// redirectPref is the preference of the filter that redirects what comes in through a link.
+const redirectPref = 31344
+
+// tcTick is what the kernel counts time in where it tells of buckets: 64 ns (PSCHED_SHIFT in include/net/pkt_sched.h).
+const tcTick = 64
+
+// Ticks is how long that many bytes take at a rate in bytes a second, in the kernel's ticks of 64 ns; at most 274 s.
+func Ticks(bytes, rate uint64) uint32 {
+	if rate == 0 {
+		return 0
+	}
+	whole, part := bytes/rate, bytes%rate
+	if whole >= 274 {
+		return 1<<32 - 1
+	}
+	return uint32((whole*1e9 + uint64(float64(part)*1e9/float64(rate))) / tcTick)
+}
+
+// Bytes is what passes at a rate in that many ticks.
+func Bytes(ticks uint32, rate uint64) uint64 {
+	return uint64(float64(ticks) * tcTick / 1e9 * float64(rate))
+}
+
+func tcHeader(index int, handle, parent uint32) *nl.TcMsg {
+	return &nl.TcMsg{Family: unix.AF_UNSPEC, Ifindex: int32(index), Handle: handle, Parent: parent}
+}
+
+func kindOf(kind string) *nl.RtAttr { return nl.NewRtAttr(unix.TCA_KIND, nl.ZeroTerminated(kind)) }
+
+// tc sends a message about queues and names the link in the error.
+func (p *Pipeline) tc(step string, kind, flags int, h *nl.TcMsg, done func(error), data ...nl.NetlinkRequestData) {
+	p.send(step, message(kind, flags, append([]nl.NetlinkRequestData{h}, data...)...), func(_ []byte, err error) {
+		done(changeError(step, int(h.Ifindex), err))
+	})
+}
+
+// without says that a kernel knows no such queue, filter or action, where that is why it refused one.
+func without(what, config string, done func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, unix.ENOENT) {
+			err = &Missing{What: what, Config: config, Err: err}
+		}
+		done(err)
+	}
+}
+
+// DelQueue removes the bucket or the tree at the root of a link; one that is not there is no error. What waits in it is lost.
+func (p *Pipeline) DelQueue(index int, handle uint16, done func(error)) {
+	p.tc("qdisc delete", unix.RTM_DELQDISC, 0, tcHeader(index, uint32(handle)<<16, netlink.HANDLE_ROOT), removed(done))
+}
+
+// removed takes what is not there, or is another one by now, for removed.
+func removed(done func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
+			err = nil
+		}
+		done(err)
+	}
+}
+
+// rateSpec is struct tc_ratespec of the kernel's pkt_sched.h, for frames on an Ethernet.
+func rateSpec(rate uint64) []byte {
+	const ethernet = 1
+	b := make([]byte, 12)
+	b[1] = ethernet
+	binary.NativeEndian.PutUint32(b[8:], uint32(min(rate, 1<<32-1)))
+	return b
+}
+
+func words(values ...uint32) []byte {
+	var b []byte
+	for _, v := range values {
+		b = binary.NativeEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// rate64 adds a rate that 32 bits cannot say.
+func rate64(to *nl.RtAttr, kind int, rate uint64) {
+	if rate >= 1<<32 {
+		to.AddRtAttr(kind, nl.Uint64Attr(rate))
+	}
+}
+
+// readRate reads a rate from a ratespec, or from the attribute that has more bits.
+func readRate(spec, more []byte) uint64 {
+	if len(more) >= 8 {
+		return binary.NativeEndian.Uint64(more)
+	}
+	if len(spec) < 12 {
+		return 0
+	}
+	return uint64(binary.NativeEndian.Uint32(spec[8:]))
+}
+
+// word is the number at an offset, 0 where there is none.
+func word(b []byte, at int) uint32 {
+	if len(b) < at {
+		return 0
+	}
+	return uint32Value(b[at:])
+}

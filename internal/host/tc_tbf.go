@@ -1,0 +1,74 @@
+package host
+
+import (
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// TBF is a token bucket: what leaves through it keeps a rate, and waits for that. Frames that are larger than what it holds
+// are cut into segments, as the network card would. The zero value is none.
+type TBF struct {
+	Rate   uint64 // bytes a second, with the headers of Ethernet
+	Buffer uint32 // ticks of Rate that it holds when it is full
+	Peak   uint64 // bytes a second while it empties; 0 is as fast as the link can
+	// PeakBuffer is how many ticks of Peak pass at once.
+	PeakBuffer uint32
+	Limit      uint32 // bytes that may wait
+	// Segment is how large what leaves may be, in bytes, of a bucket that bounds nothing and only cuts; 0 leaves that to the
+	// buffers. The kernel does not tell it.
+	Segment uint32
+}
+
+// CutRate is the rate of a bucket that only cuts: time does not pass in it.
+const CutRate = 1e15
+
+// Attributes of a TBF (include/uapi/linux/pkt_sched.h).
+const (
+	tcaTBFParms  = 1
+	tcaTBFRate64 = 4
+	tcaTBFPeak64 = 5
+	tcaTBFBurst  = 6
+)
+
+// SetTBF puts a bucket at the root of a link, in the place of what is there, or changes the one that is: what waits in it goes
+// on waiting. done learns how it ended.
+func (p *Pipeline) SetTBF(index int, t TBF, done func(error)) {
+	p.tbf(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), t, done)
+}
+
+// SetClassTBF is SetTBF inside of a class of the link's tree.
+func (p *Pipeline) SetClassTBF(index int, class uint16, t TBF, done func(error)) {
+	p.tbf(tcHeader(index, 0, TreeHandle<<16|uint32(class)), t, done)
+}
+
+func (p *Pipeline) tbf(h *nl.TcMsg, t TBF, done func(error)) {
+	o := nl.NewRtAttr(unix.TCA_OPTIONS, nil)
+	parms := append(rateSpec(t.Rate), rateSpec(t.Peak)...)
+	if t.Peak == 0 {
+		clear(parms[12:])
+	}
+	o.AddRtAttr(tcaTBFParms, append(parms, words(t.Limit, t.Buffer, t.PeakBuffer)...))
+	rate64(o, tcaTBFRate64, t.Rate)
+	rate64(o, tcaTBFPeak64, t.Peak)
+	if t.Segment > 0 {
+		o.AddRtAttr(tcaTBFBurst, nl.Uint32Attr(t.Segment))
+	}
+	p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, h, without("TBF", "CONFIG_NET_SCH_TBF", done), kindOf("tbf"), o)
+}
+
+// parseTBF reads the options of one.
+func parseTBF(options []byte) (TBF, error) {
+	a, err := attrMap(options)
+	if err != nil {
+		return TBF{}, err
+	}
+	parms := a[tcaTBFParms]
+	if len(parms) < 36 {
+		return TBF{}, errAttributes
+	}
+	return TBF{
+		Rate: readRate(parms, a[tcaTBFRate64]), Peak: readRate(parms[12:], a[tcaTBFPeak64]),
+		Limit: word(parms, 24), Buffer: word(parms, 28), PeakBuffer: word(parms, 32),
+	}, nil
+}
