@@ -51,7 +51,16 @@ func greet(g wire.Greet) error {
 		}
 	}
 	if len(g.Seed) > 0 {
-		errs = append(errs, pid1.AddEntropy(g.Seed))
+		errs = append(errs, addEntropy(g.Seed))
 	}
 	return errors.Join(errs...)
+}
+
+func addEntropy(seed []byte) error {
+	e, err := pid1.OpenEntropy()
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return e.Add(seed)
 }

@@ -195,6 +195,9 @@ func commandLine(own bool) []string {
 		"panic=-1", "reboot=t", // QEMU is told that a reset is the end
 		"tsc=reliable", "no_timer_check", "lpj=5000000", // QEMU's clocks need no calibration
 		"random.trust_cpu=on", // no wait for entropy
+		// What the kernel does not know is in the first process's environment. In emulation, code that runs for the first time takes longer
+		// than Go's runtime lets a goroutine run, and it would send signals all the time.
+		"GODEBUG=asyncpreemptoff=1",
 	}
 	if !own { // ours has neither
 		words = append(words, "cryptomgr.notests", "mitigations=off")

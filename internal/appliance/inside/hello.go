@@ -2,10 +2,9 @@ package inside
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +12,32 @@ import (
 	"taproom/internal/appliance/proto"
 )
 
-const bootIDFile = "/proc/sys/kernel/random/boot_id"
+const (
+	bootIDFile = "/proc/sys/kernel/random/boot_id"
+	// machineIDFile is what programs of the tools find as /etc/machine-id.
+	machineIDFile = "/run/machine-id"
+)
+
+// identity is what an appliance has of its own, and what it takes to change that. Every clone of a template is greeted before it is ready,
+// with code that its processor has not seen yet: all that can be is made beforehand, by the greeting that the template got.
+type identity struct {
+	kernel, hostname  string
+	entropy           *pid1.Entropy
+	bootID, machineID idFile
+	covered           bool // the kernel's boot ID, by ours
+}
+
+func newIdentity() (*identity, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return nil, fmt.Errorf("look at the system: %w", err)
+	}
+	e, err := pid1.OpenEntropy()
+	return &identity{
+		kernel: unix.ByteSliceToString(u.Release[:]), hostname: unix.ByteSliceToString(u.Nodename[:]), entropy: e,
+		bootID: idFile{path: "/run/boot-id"}, machineID: idFile{path: machineIDFile},
+	}, err
+}
 
 // hello makes the appliance its own. The seed comes first: the kernel makes a boot ID when it is read for the first time, and that
 // must not be before.
@@ -22,66 +46,76 @@ func (s *system) hello(_ context.Context, r *proto.Call) (proto.Message, error) 
 	if err := r.Args(&g); err != nil {
 		return nil, err
 	}
-	if len(g.Seed) > 0 {
-		if err := pid1.AddEntropy(g.Seed); err != nil {
-			return nil, err
-		}
-	}
-	if g.UnixNano > 0 {
-		t := unix.NsecToTimespec(g.UnixNano)
-		if err := unix.ClockSettime(unix.CLOCK_REALTIME, &t); err != nil {
-			return nil, fmt.Errorf("set the clock: %w", err)
-		}
-	}
-	if g.Hostname != "" {
-		if err := unix.Sethostname([]byte(g.Hostname)); err != nil {
-			return nil, fmt.Errorf("set the host name %q: %w", g.Hostname, err)
-		}
-	}
-	if g.BootID != "" {
-		if err := s.setBootID(g.BootID); err != nil {
-			return nil, err
-		}
-	}
-	if g.MachineID != "" {
-		if err := os.WriteFile(machineIDFile, []byte(g.MachineID+"\n"), 0o444); err != nil {
-			return nil, err
-		}
+	if err := s.identity.take(g); err != nil {
+		return nil, err
 	}
 	return s.info()
 }
 
-// machineIDFile is what programs of the tools find as /etc/machine-id.
-const machineIDFile = "/run/machine-id"
+// take makes what a greeting says of the appliance true.
+func (i *identity) take(g proto.Greeting) error {
+	if len(g.Seed) > 0 {
+		if err := i.entropy.Add(g.Seed); err != nil {
+			return err
+		}
+	}
+	if g.UnixNano > 0 {
+		t := unix.NsecToTimespec(g.UnixNano)
+		if _, err := pid1.Quick(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&t)), 0); err != nil {
+			return fmt.Errorf("set the clock: %w", err)
+		}
+	}
+	if g.Hostname != "" {
+		name := []byte(g.Hostname)
+		if _, err := pid1.Quick(unix.SYS_SETHOSTNAME, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), 0); err != nil {
+			return fmt.Errorf("set the host name %q: %w", g.Hostname, err)
+		}
+		i.hostname = g.Hostname
+	}
+	if g.BootID != "" {
+		if err := i.setBootID(g.BootID); err != nil {
+			return err
+		}
+	}
+	if g.MachineID != "" {
+		return i.machineID.set(g.MachineID)
+	}
+	return nil
+}
 
 // setBootID has the kernel's boot ID read as another, from a file that is mounted over it. The kernel's own is not made then.
-func (s *system) setBootID(id string) error {
-	const own = "/run/boot-id"
-	if err := os.WriteFile(own, []byte(id+"\n"), 0o444); err != nil {
+func (i *identity) setBootID(id string) error {
+	if err := i.bootID.set(id); err != nil || i.covered {
 		return err
 	}
-	if s.bootIDCovered {
-		return nil // greeted a second time: the file that is mounted there says it already
+	if err := unix.Mount(i.bootID.path, bootIDFile, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount %s over %s: %w", i.bootID.path, bootIDFile, err)
 	}
-	if err := unix.Mount(own, bootIDFile, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mount %s over %s: %w", own, bootIDFile, err)
-	}
-	s.bootIDCovered = true
+	i.covered = true
 	return nil
+}
+
+// bootIDRead is the boot ID as programs read it.
+func (i *identity) bootIDRead() string {
+	if i.covered {
+		return i.bootID.id
+	}
+	return pid1.ReadText(bootIDFile)
 }
 
 func (s *system) info() (*proto.Info, error) {
 	i := &proto.Info{
-		Agent: s.version, InitNano: s.initNano, ReadyNano: s.readyNano, UnixNano: time.Now().UnixNano(),
-		BootID: pid1.ReadText(bootIDFile), Nonce: make([]byte, 16),
+		Agent: s.version, Kernel: s.identity.kernel, Hostname: s.identity.hostname, BootID: s.identity.bootIDRead(),
+		InitNano: s.initNano, ReadyNano: s.readyNano, UnixNano: time.Now().UnixNano(), Nonce: make([]byte, 16),
 	}
-	_, err := unix.Getrandom(i.Nonce, unix.GRND_NONBLOCK)
-	var u unix.Utsname
+	n, err := pid1.Quick(unix.SYS_GETRANDOM, uintptr(unsafe.Pointer(&i.Nonce[0])), uintptr(len(i.Nonce)), unix.GRND_NONBLOCK)
+	if err != nil || int(n) < len(i.Nonce) {
+		return nil, fmt.Errorf("draw %d random numbers: %d came: %w", len(i.Nonce), n, err)
+	}
 	var m unix.Sysinfo_t
-	if err := errors.Join(err, unix.Uname(&u), unix.Sysinfo(&m)); err != nil {
+	if err := unix.Sysinfo(&m); err != nil {
 		return nil, fmt.Errorf("look at the system: %w", err)
 	}
-	i.Kernel, i.Hostname = unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Nodename[:])
 	i.Memory, i.Free = m.Totalram*uint64(m.Unit), m.Freeram*uint64(m.Unit)
 	return i, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -30,7 +31,8 @@ func Main(ctx context.Context, version string, args []string) int {
 		fmt.Fprintln(os.Stderr, "taproom-init is the first process of a disposable appliance and does nothing elsewhere")
 		return 2
 	}
-	unix.Umask(0) // modes are the host's to choose
+	unix.Umask(0)         // modes are the host's to choose
+	runtime.GOMAXPROCS(1) // and so it remains: the runtime does not look each second how many there are
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryLimit)
 	began := sinceBoot()
@@ -51,12 +53,16 @@ func run(ctx context.Context, version string, began int64) error {
 	if l, err := pid1.OpenLoader(pid1.ModuleDir); err == nil {
 		l.BootModules()
 	}
+	id, err := newIdentity()
+	if err != nil {
+		return err
+	}
 	p, err := hostPort()
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	s := &system{version: version, initNano: began, readyNano: sinceBoot(), tree: tree{treeRoot}}
+	s := &system{version: version, initNano: began, readyNano: sinceBoot(), tree: tree{treeRoot}, identity: id}
 	return s.server().Serve(ctx, p)
 }
 

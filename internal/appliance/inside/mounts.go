@@ -30,9 +30,11 @@ func mountKernel() error {
 			return fmt.Errorf("mount %s at %s: %w", m.kind, m.at, err)
 		}
 	}
-	// What is mounted in the tree later shows up wherever the tree is bound to.
-	if err := unix.Mount("", treeRoot, "", unix.MS_SHARED, ""); err != nil {
-		return fmt.Errorf("share %s: %w", treeRoot, err)
+	// What is mounted in the tree later shows up wherever the tree is bound to, and so does a boot ID over the kernel's.
+	for _, at := range []string{treeRoot, "/proc"} {
+		if err := unix.Mount("", at, "", unix.MS_SHARED, ""); err != nil {
+			return fmt.Errorf("share %s: %w", at, err)
+		}
 	}
 	return nil
 }

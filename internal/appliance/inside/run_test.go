@@ -91,6 +91,7 @@ func programsRunAndEnd(ctx context.Context, t *testing.T, p template) {
 	if _, _, _, err := m.run(ctx, proto.Command{MaxOutput: 10_000}, "flood"); !errors.Is(err, proto.ErrOutput) {
 		t.Errorf("a program that prints too much: %v", err)
 	}
+	greetingsAreSeen(ctx, t, m)
 	idleIsIdle(ctx, t, m)
 	imageIsSeenByTools(ctx, t, m)
 	givenUp(ctx, t, m)

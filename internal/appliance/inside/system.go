@@ -12,7 +12,7 @@ type system struct {
 	version             string
 	initNano, readyNano int64
 	tree                tree
-	bootIDCovered       bool
+	identity            *identity
 	children            children
 
 	toolsLock    sync.Mutex

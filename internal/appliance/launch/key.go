@@ -16,7 +16,7 @@ import (
 )
 
 // snapshotFormat changes with what a template is, beyond what its key says.
-const snapshotFormat = 1
+const snapshotFormat = 2
 
 // fileIdentity tells a file from every other one that was or will be at its path: who replaces or rewrites it changes the
 // inode, or the time of its last change, which nobody can set. That is as good as a hash, and takes no reading.

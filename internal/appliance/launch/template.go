@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/proto"
@@ -144,7 +145,7 @@ func (l *Launcher) boot(ctx context.Context, memory *os.File) (_ []byte, err err
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
 	agent := proto.NewClient(r.agent)
-	err = agent.Ping(ctx)
+	err = rehearse(ctx, agent)
 	if err == nil {
 		// What it was asked is answered, and it waits for more: nothing is on its way in either direction.
 		_, err = agent.Detach()
@@ -154,6 +155,16 @@ func (l *Launcher) boot(ctx context.Context, memory *os.File) (_ []byte, err err
 	}
 	state, err := save(ctx, r)
 	return state, r.said(ctx, err)
+}
+
+// rehearse greets a template's agent as its clones will be greeted. What that takes of the guest is made here once, and not by each
+// of them: memory, open files, room on a stack. Nothing of the greeting lasts: the next one has all of it replaced.
+func rehearse(ctx context.Context, agent *proto.Client) error {
+	g, err := newGreeting(time.Now())
+	if err == nil {
+		_, err = agent.Hello(ctx, g)
+	}
+	return err
 }
 
 // beginning is what a clone goes on with: the state of its devices, and its memory, which is the caller's to close. The template is

@@ -107,6 +107,10 @@ func TestClones(t *testing.T) {
 		t.Parallel()
 		noTwoAreTheSame(t, l)
 	})
+	t.Run("little is translated until one is ready", func(t *testing.T) {
+		t.Parallel()
+		littleIsTranslated(t, l)
+	})
 	t.Run("a template is not written to", func(t *testing.T) {
 		t.Parallel()
 		templateStays(t, l, kept[0])

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,23 +33,44 @@ func OpenPort(path string) (*Port, error) {
 
 // Read implements io.Reader.
 func (p *Port) Read(b []byte) (int, error) {
-	var n int
-	var readErr error
+	if len(b) == 0 {
+		return 0, nil
+	}
+	var n uintptr
+	var failed error
 	err := p.raw.Read(func(fd uintptr) bool {
-		n, readErr = unix.Read(int(fd), b)
-		return readErr != unix.EAGAIN && readErr != unix.EINTR && (readErr != nil || n > 0)
+		n, failed = Quick(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		return failed != unix.EAGAIN && (failed != nil || n > 0)
 	})
 	if err != nil {
 		return 0, err
 	}
-	if readErr != nil {
-		return 0, readErr // ENODEV: unplugged
+	if failed != nil {
+		return 0, failed // ENODEV: unplugged
 	}
-	return n, nil
+	return int(n), nil
 }
 
 // Write implements io.Writer. It waits while no host process is connected.
-func (p *Port) Write(b []byte) (int, error) { return p.file.Write(b) }
+func (p *Port) Write(b []byte) (int, error) {
+	done := 0
+	for done < len(b) {
+		var failed error
+		err := p.raw.Write(func(fd uintptr) bool {
+			var n uintptr
+			n, failed = Quick(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&b[done])), uintptr(len(b)-done))
+			done += int(n)
+			return failed != unix.EAGAIN
+		})
+		if err == nil {
+			err = failed
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
 
 // Close closes the port.
 func (p *Port) Close() error { return p.file.Close() }
