@@ -1,0 +1,74 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Meter counts the payload that a receiver gets.
+type Meter struct {
+	mu    sync.Mutex
+	bytes int64
+	at    time.Time // when the last of them came
+}
+
+// add counts what came now.
+func (m *Meter) add(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += int64(n)
+	m.at = time.Now()
+}
+
+// Reading is what a meter showed: Bytes of payload until At, when the last of them came.
+type Reading struct {
+	Bytes int64
+	At    time.Time
+}
+
+// Read returns what the meter shows.
+func (m *Meter) Read() Reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Reading{m.bytes, m.at}
+}
+
+// Until is the rate between two readings, in bytes a second. Both end with an arrival, so that a receiver that gets few large
+// pieces is not judged by where a window cuts them. 0 when nothing came between them.
+func (r Reading) Until(later Reading) float64 {
+	if took := later.At.Sub(r.At); took > 0 {
+		return float64(later.Bytes-r.Bytes) / took.Seconds()
+	}
+	return 0
+}
+
+// errSilent is a transfer of which nothing arrives.
+var errSilent = errors.New("nothing arrives")
+
+// Over measures the rate in bytes a second: for so long, after a warm-up. Nothing arriving within the warm-up is an error.
+func (m *Meter) Over(ctx context.Context, warmUp, window time.Duration) (float64, error) {
+	if err := pause(ctx, warmUp); err != nil {
+		return 0, err
+	}
+	first := m.Read()
+	if first.Bytes == 0 {
+		return 0, errSilent
+	}
+	if err := pause(ctx, window); err != nil {
+		return 0, err
+	}
+	return first.Until(m.Read()), nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

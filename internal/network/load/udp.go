@@ -1,0 +1,107 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// UDP headers on the wire without the link's: what a datagram of a full frame leaves of the MTU.
+const (
+	udpOver4 = 20 + 8
+	udpOver6 = 40 + 8
+)
+
+// Datagram is the largest payload of UDP in one frame.
+func Datagram(address netip.Addr, mtu int) int {
+	if address.Is4() {
+		return mtu - udpOver4
+	}
+	return mtu - udpOver6
+}
+
+const (
+	// burst is for how long a sender of datagrams may be silent: it wakes up so often and sends what is due.
+	burst = 2 * time.Millisecond
+	// segments is the most datagrams that the kernel takes by one call (UDP_MAX_SEGMENTS of old kernels).
+	segments = 40
+)
+
+// UDP sends datagrams of a size at a rate, both of payload in bytes, until it is stopped. The kernel gets many by one call
+// and cuts them up; it does so at the card, or behind it when that takes them whole.
+func UDP(ctx context.Context, from, to In, address netip.Addr, size int, rate float64) (_ *Flow, err error) {
+	var in net.PacketConn
+	to(func() {
+		in, err = (&net.ListenConfig{}).ListenPacket(ctx, "udp", netip.AddrPortFrom(address, 0).String())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("receive at %v: %w", address, err)
+	}
+	_ = in.(*net.UDPConn).SetReadBuffer(8 << 20) // what the kernel allows of it
+	ctx, cancel := context.WithCancel(ctx)
+	f := &Flow{cancel: cancel}
+	f.keep(ctx, in.Close)
+	f.tasks.Go(func() {
+		for b := make([]byte, 64<<10); ; {
+			n, _, err := in.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			f.add(n)
+		}
+	})
+	var out net.Conn
+	from(func() { out, err = (&net.Dialer{}).DialContext(ctx, "udp", in.LocalAddr().String()) })
+	if err == nil {
+		err = segmented(out.(*net.UDPConn), size)
+	}
+	if err != nil {
+		f.Stop()
+		return nil, fmt.Errorf("send to %v: %w", address, err)
+	}
+	f.keep(ctx, out.Close)
+	f.tasks.Go(func() { send(ctx, out, size, rate) })
+	return f, nil
+}
+
+// segmented has the kernel cut what is written into datagrams.
+func segmented(c *net.UDPConn, size int) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	if err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, size) }); err != nil {
+		return err
+	}
+	return set
+}
+
+// send keeps to the rate: what is due since it began, and no more than a burst of what was missed.
+func send(ctx context.Context, out net.Conn, size int, rate float64) {
+	buf := make([]byte, segments*size)
+	tick := time.NewTicker(burst)
+	defer tick.Stop()
+	var owed float64
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			owed = min(owed+rate*now.Sub(last).Seconds(), max(rate*(10*burst).Seconds(), float64(size)))
+			last = now
+		}
+		for n := int(owed) / size; n > 0; n = int(owed) / size {
+			n = min(n, segments)
+			_, _ = out.Write(buf[:n*size]) // lost, as datagrams are
+			owed -= float64(n * size)
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
