@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab appliance appliance-long appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
+.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -76,6 +76,10 @@ appliance: setup-test setup-appliance build ## build the kernel and the tools of
 appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing; 1000 are alive at a time
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'Clones' ./internal/appliance/launch
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'HundredAppliances' ./internal/bench
+
+appliance-libvirt: setup-test ## an appliance is a domain of the distribution's libvirt, which is fetched and runs beside
+	tools/peers.sh build/peers
+	TAPROOM_PEERS=$(CURDIR)/build/peers go test -count=1 -v -timeout 10m -run DistributionsLibvirt ./internal/bench
 
 appliance-twice: appliance ## build the kernel once more in another folder: it has to be the same, byte by byte
 	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 120m -run SameBytes ./internal/appliance/kbuild

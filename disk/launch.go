@@ -34,7 +34,7 @@ func Launch(ctx context.Context, s Spec) (*Appliance, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := start(ctx, launch.Spec{Files: files, Way: way, Memory: s.Memory, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir})
+	a, err := start(ctx, launch.Spec{Files: files, Way: way, Memory: s.Memory, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect})
 	if err != nil {
 		return nil, err
 	}

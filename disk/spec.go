@@ -43,6 +43,9 @@ const (
 	Template Way = "template" // it goes on where a machine stopped that was booted once, and is kept in the user's cache
 	// Pool takes one that the user's pool process has ready, which is started where there is none (taproom appliance pool).
 	Pool Way = "pool"
+	// Libvirt has a libvirt daemon on this host run it, such as taproomd, as a domain that ends with this process. The daemon opens
+	// the images by their paths.
+	Libvirt Way = "libvirt"
 )
 
 // Spec says which appliance is wanted.
@@ -53,6 +56,9 @@ type Spec struct {
 	QEMU   string // path of the emulator; "": qemu-system-x86_64 of the search path
 	// Cgroup is the directory of a cgroup v2 that QEMU is born in; "" leaves it in the cgroup of the process that starts it.
 	Cgroup string
+	// Connect is the URI of the daemon that Libvirt asks: qemu:///system or qemu:///session, with ?socket=PATH for one at a place of its
+	// own; "": the machine's for root, the session's for others.
+	Connect string
 	// CacheDir is a folder of this user's alone where Template and Auto keep the machine that was booted once; "":
 	// /var/cache/taproom/templates for root, taproom/templates in the user's cache for others.
 	CacheDir string

@@ -4,7 +4,7 @@
 set -e
 mount --make-rprivate /
 for d in /run /var/lib /var/cache /var/log; do mount -t tmpfs tmpfs "$d"; done
-mkdir -p /run/libvirt /run/etc/upper /run/etc/work /var/lib/libvirt /var/cache/libvirt /var/log/libvirt
+mkdir -p /run/lock /run/libvirt /run/etc/upper /run/etc/work /var/lib/libvirt /var/cache/libvirt /var/log/libvirt
 mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work /etc
 mount -t overlay overlay -o "lowerdir=$1/usr/share:/usr/share" /usr/share
 # dnsmasq tells libvirt of leases through a program at a place of its own.

@@ -33,6 +33,7 @@ Exit codes: 0 listed, 1 failed (the reason is on stderr), 2 the command line is 
 // lsOptions are the flags of the command.
 type lsOptions struct {
 	device, format, way string
+	connect             string
 	within              []string
 }
 
@@ -55,7 +56,8 @@ func newApplianceLs(env *Env) *cobra.Command {
 	f.StringVar(&o.device, "device", "", "the disk or partition with the file system; the only one there is without it")
 	f.StringVar(&o.format, "format", "", "of the image: raw or qcow2; looked for without it")
 	f.StringSliceVar(&o.within, "within", nil, "`file or folder` that the image may lead to; may be given several times")
-	f.StringVar(&o.way, "way", "auto", "how the appliance starts: auto, cold or template")
+	f.StringVar(&o.way, "way", "auto", "how the appliance starts: auto, cold, template or libvirt")
+	f.StringVar(&o.connect, "connect", "", "`URI` of the libvirt daemon of --way libvirt, such as qemu:///system; the machine's or the session's without it")
 	return c
 }
 
@@ -64,11 +66,14 @@ func (env *Env) lsImage(ctx context.Context, image, path string, o lsOptions) (e
 	if err != nil {
 		return &usageError{fmt.Errorf("--way: %w", err)}
 	}
+	if o.connect != "" && way != launch.WayLibvirt {
+		return &usageError{errors.New("--connect is for --way libvirt")}
+	}
 	s, err := env.applianceSpec(ctx)
 	if err != nil {
 		return err
 	}
-	s.Way = way
+	s.Way, s.Libvirt = way, o.connect
 	a, err := launch.Launch(ctx, s)
 	if err != nil {
 		return err

@@ -88,6 +88,7 @@ func TestCommandLineWithADaemon(t *testing.T) {
 		d := daemontest.New(t)
 		p.Setup = func(e *testscript.Env) error {
 			e.Setenv("ROOT", d.Root)
+			e.Setenv("PROGRAMS", d.Programs()) // with what is to be beside taproom
 			return nil
 		}
 		p.Condition = func(cond string) (bool, error) {

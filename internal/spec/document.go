@@ -55,6 +55,9 @@ func (n *Network) Format() []byte {
 	return formatDocument("network", n)
 }
 
+// Format returns the element in libvirt's layout, as it is attached to a guest.
+func (d *Disk) Format() []byte { return formatDocument("disk", d) }
+
 // declared returns the attributes with a declaration of a prefix among them.
 func declared(attrs []xml.Attr, name, uri string) []xml.Attr {
 	if _, ok := findAttr(attrs, name); ok {

@@ -20,7 +20,7 @@ const module = "taproom/internal/"
 // below lists, for each room, the rooms it may import. Every room may also import version.
 var below = map[string][]string{
 	"api":       {"spec"},
-	"appliance": {"host", "image", "qemu", "spec"},
+	"appliance": {"api", "host", "image", "qemu", "spec"},
 	"bench":     {"api", "appliance", "engine", "guest", "host", "network", "qemu", "sandbox", "spec"},
 	"cli":       {"api", "appliance", "bench", "demo", "doctor", "engine", "host", "qemu", "sandbox"},
 	"daemon":    {"api", "engine", "host"},

@@ -13,7 +13,7 @@ import (
 // streamBacklog is how much of a console may wait for a reader before the stream is given up.
 const streamBacklog = 4 << 20
 
-// Stream is a console that is open: an io.ReadWriteCloser.
+// Stream is a console or channel that is open: an io.ReadWriteCloser.
 type Stream struct {
 	c      *Client
 	header remote.Header
@@ -26,12 +26,22 @@ type Stream struct {
 
 // OpenConsole connects to a console, serial port or channel of a running domain by its alias; "" is the first console.
 func (c *Client) OpenConsole(ctx context.Context, d remote.Domain, device string, flags uint32) (*Stream, error) {
+	return c.openStream(ctx, remote.ProcDomainOpenConsole, d, device, flags)
+}
+
+// OpenChannel connects to a channel of a running domain that is a unix socket on the host, by its alias or by what the guest calls
+// it; "" is the first one.
+func (c *Client) OpenChannel(ctx context.Context, d remote.Domain, name string, flags uint32) (*Stream, error) {
+	return c.openStream(ctx, remote.ProcDomainOpenChannel, d, name, flags)
+}
+
+func (c *Client) openStream(ctx context.Context, procedure uint32, d remote.Domain, device string, flags uint32) (*Stream, error) {
 	s := &Stream{c: c}
 	s.ready.L = &s.mu
 	args := remote.DomainOptStringFlags{Domain: d, S: remote.OptNonEmpty(device), Flags: flags}
-	_, err := c.call(ctx, remote.ProgramRemote, remote.ProcDomainOpenConsole, &args, &xdr.Void{}, func(serial uint32) {
+	_, err := c.call(ctx, remote.ProgramRemote, procedure, &args, &xdr.Void{}, func(serial uint32) {
 		s.header = remote.Header{
-			Program: remote.ProgramRemote, Version: remote.Version, Procedure: remote.ProcDomainOpenConsole,
+			Program: remote.ProgramRemote, Version: remote.Version, Procedure: procedure,
 			Type: remote.Stream, Serial: serial, Status: remote.Continue,
 		}
 		c.mu.Lock()

@@ -50,6 +50,9 @@ func (l *Launcher) Launch(ctx context.Context) (*Appliance, error) {
 
 // begin makes an appliance without disks.
 func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
+	if l.way == WayLibvirt {
+		return l.beginDomain(ctx)
+	}
 	use := ownMemory
 	var state []byte
 	var memory *os.File

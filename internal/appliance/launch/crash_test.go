@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance/build"
+	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
 )
@@ -27,6 +28,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	daemontest.Serve()
 	switch os.Getenv(roleEnv) {
 	case "warden":
 		warden()
@@ -44,6 +46,7 @@ type crash struct {
 	Files           build.Files
 	Launcher, Cache string
 	Image           string
+	Libvirt         string        // of the daemon that has the appliance; "": it is a clone
 	Step            int64         // the call to the host that it does not come to; 0: it comes to the end of its work
 	After           time.Duration // or so long after it has begun to launch; 0: never
 }
@@ -61,6 +64,9 @@ func victim() {
 		}
 	}})
 	s := Spec{Kernel: k, Files: c.Files, Launcher: c.Launcher, CacheDir: c.Cache, Way: WayTemplate, Accelerator: "tcg"}
+	if c.Libvirt != "" {
+		s.Way, s.Libvirt = WayLibvirt, c.Libvirt
+	}
 	l, err := Open(context.Background(), s)
 	if err != nil {
 		die(err)

@@ -175,12 +175,18 @@ func newOverlay(k *host.Kernel, dir string, capacity uint64) (*os.File, error) {
 	}
 	f, err := k.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err == nil {
-		if err = qcow2.Write(f, qcow2.Options{Capacity: capacity}); err != nil {
-			err = errors.Join(err, f.Close())
-		}
+		err = writeOverlay(f, capacity)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a file in %s for what the appliance writes: %w", dir, err)
 	}
 	return f, nil
+}
+
+// writeOverlay writes an empty image to a file, which it closes where that fails.
+func writeOverlay(f *os.File, capacity uint64) error {
+	if err := qcow2.Write(f, qcow2.Options{Capacity: capacity}); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
 }

@@ -161,9 +161,13 @@ func connection(f *os.File) (net.Conn, error) {
 
 // detach stops reading and returns the end of the pipe.
 func (o *output) detach() (*os.File, error) {
-	if err := o.from.SetReadDeadline(time.Unix(1, 0)); err != nil {
+	f, ok := o.from.(*os.File)
+	if !ok {
+		return nil, fmt.Errorf("what it says comes from a %T", o.from)
+	}
+	if err := f.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		return nil, err
 	}
 	<-o.done
-	return o.from, o.from.SetReadDeadline(time.Time{})
+	return f, f.SetReadDeadline(time.Time{})
 }

@@ -24,7 +24,8 @@ type Launcher struct {
 	way     Way
 	program string // taproom-launch
 	locks   string
-	release func() // lets what appliances boot from be removed; nil where another process launches
+	libvirt libvirtAddress // of WayLibvirt
+	release func()         // lets what appliances boot from be removed; nil where another process launches
 
 	sharing  sync.Mutex
 	why      string // why this way, and not a faster one
@@ -101,34 +102,46 @@ func (l *Launcher) Accelerator() string { return l.machine.accel }
 
 // resolve decides what the caller left open.
 func (l *Launcher) resolve(ctx context.Context) error {
+	l.machine = machine{files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory}
+	if err := l.findPrograms(); err != nil {
+		return err
+	}
+	if l.machine.memory == 0 {
+		l.machine.memory = max(DefaultMemory, uint64(l.spec.Files.Memory))
+	}
+	switch {
+	case l.machine.kind == "" && l.spec.Files.Own && l.spec.Way != WayLibvirt:
+		l.machine.kind = "microvm"
+	case l.machine.kind == "": // distributions' kernels are told of no device there, and libvirt knows of none
+		l.machine.kind = "pc"
+	case l.machine.kind == "microvm" && l.spec.Way == WayLibvirt:
+		return errors.New("machine microvm: libvirt knows no devices of it; use pc or q35")
+	case !slices.Contains(kinds, l.machine.kind):
+		return fmt.Errorf("machine %q: appliances run on %s", l.machine.kind, strings.Join(kinds, ", "))
+	}
 	var err error
+	if l.machine.accel, err = l.accelerator(ctx); err != nil {
+		return err
+	}
+	return l.chooseWay()
+}
+
+// findPrograms finds QEMU and what confines it. A libvirt daemon has its own.
+func (l *Launcher) findPrograms() (err error) {
+	if l.spec.Way == WayLibvirt {
+		l.machine.qemu.Binary = l.spec.QEMU
+		l.libvirt, err = parseLibvirt(l.spec.Libvirt)
+		return err
+	}
 	binary := l.spec.QEMU
 	if binary == "" {
 		if binary, err = l.k.LookPath("qemu-system-x86_64"); err != nil {
 			return fmt.Errorf("find QEMU: %w; install qemu-system-x86, or name the emulator", err)
 		}
 	}
-	if l.program, err = findProgram(l.k, l.spec.Launcher); err != nil {
-		return err
-	}
-	l.machine = machine{
-		qemu: qemu.Locate(binary), files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory,
-	}
-	if l.machine.memory == 0 {
-		l.machine.memory = max(DefaultMemory, uint64(l.spec.Files.Memory))
-	}
-	switch {
-	case l.machine.kind == "" && l.spec.Files.Own:
-		l.machine.kind = "microvm"
-	case l.machine.kind == "": // distributions' kernels are told of no device there
-		l.machine.kind = "pc"
-	case !slices.Contains(kinds, l.machine.kind):
-		return fmt.Errorf("machine %q: appliances run on %s", l.machine.kind, strings.Join(kinds, ", "))
-	}
-	if l.machine.accel, err = l.accelerator(ctx); err != nil {
-		return err
-	}
-	return l.chooseWay()
+	l.machine.qemu = qemu.Locate(binary)
+	l.program, err = findProgram(l.k, l.spec.Launcher)
+	return err
 }
 
 // accelerator is the one that was asked for, or the best that works.
@@ -152,7 +165,7 @@ func (l *Launcher) accelerator(ctx context.Context) (string, error) {
 func (l *Launcher) chooseWay() error {
 	l.way = l.spec.Way
 	switch l.way {
-	case WayCold:
+	case WayCold, WayLibvirt:
 	case WayAuto, WayTemplate:
 		l.way = WayTemplate
 	case WayUML:

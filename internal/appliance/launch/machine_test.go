@@ -42,20 +42,26 @@ func TestCommandLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", name+".sh")
-			if os.Getenv("TAPROOM_UPDATE") != "" {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("(-want +got; TAPROOM_UPDATE=1 writes it):\n%s", d)
-			}
+			golden(t, name+".sh", got)
 		})
+	}
+}
+
+// golden compares a text with the one that is kept.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("TAPROOM_UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("(-want +got; TAPROOM_UPDATE=1 writes it):\n%s", d)
 	}
 }
 

@@ -2,7 +2,9 @@ package launch
 
 import (
 	"bytes"
-	"os"
+	"context"
+	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +17,7 @@ const keptOutput = 8 << 10
 // output reads what a QEMU and its guest's console say, as long as somebody can say something. What a guest floods it with
 // is forgotten.
 type output struct {
-	from *os.File
+	from io.ReadCloser
 	done chan struct{}
 
 	mu    sync.Mutex
@@ -27,7 +29,7 @@ type output struct {
 // initMarker is what a kernel that is not told to be quiet says when it begins its first process.
 const initMarker = "Run /init as init process"
 
-func readOutput(from *os.File) *output {
+func readOutput(from io.ReadCloser) *output {
 	o := &output{from: from, done: make(chan struct{})}
 	go o.read()
 	return o
@@ -93,4 +95,20 @@ func (o *output) tail() string {
 func (o *output) close() {
 	_ = o.from.Close()
 	<-o.done
+}
+
+// lastWords adds to an error what a machine and its guest said last, when it is gone; ended says that.
+func lastWords(ctx context.Context, err error, gone <-chan struct{}, o *output, ended func(context.Context) string) error {
+	const soon = time.Second // it hung up, and may still be on its way out
+	wait := time.NewTimer(soon)
+	defer wait.Stop()
+	select {
+	case <-gone:
+	case <-wait.C:
+		return err
+	}
+	if words := o.tail(); words != "" {
+		return fmt.Errorf("%s: %w; the last that it and its guest said: %s", ended(ctx), err, words)
+	}
+	return fmt.Errorf("%s, and nothing was said: %w", ended(ctx), err)
 }

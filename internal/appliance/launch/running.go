@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"time"
 
 	"taproom/internal/host"
 	"taproom/internal/qemu"
@@ -292,17 +291,8 @@ func (r *running) said(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	const soon = time.Second // it hung up, and may still be on its way out
-	wait := time.NewTimer(soon)
-	defer wait.Stop()
-	select {
-	case <-r.qemu.Exited():
-	case <-wait.C:
-		return err
-	}
-	exit, _ := r.qemu.Wait(ctx) // which has nothing to wait for
-	if words := r.output.tail(); words != "" {
-		return fmt.Errorf("QEMU ended (%v): %w; the last that it and its guest said: %s", exit, err, words)
-	}
-	return fmt.Errorf("QEMU ended (%v), and nothing was said: %w", exit, err)
+	return lastWords(ctx, err, r.qemu.Exited(), r.output, func(ctx context.Context) string {
+		exit, _ := r.qemu.Wait(ctx) // which has nothing to wait for
+		return fmt.Sprintf("QEMU ended (%v)", exit)
+	})
 }

@@ -27,6 +27,9 @@ type Spec struct {
 	Cgroup string
 	// CacheDir is where templates are kept, "": DefaultCacheDir. It is this user's alone.
 	CacheDir string
+	// Libvirt is the URI of the daemon that WayLibvirt asks, on this host: qemu:///system or qemu:///session, with ?socket=PATH for one
+	// at a place of its own; "": the machine's for root, the session's for others.
+	Libvirt string
 	// Trace is told of each stage that an appliance reaches, in their order; nil tells nobody.
 	Trace func(Stage, time.Time)
 }

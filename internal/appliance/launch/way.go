@@ -14,7 +14,7 @@ const (
 	WayCold         // a QEMU boots
 	WayTemplate     // a QEMU goes on where a template stopped
 	WayPool         // a clone that was made beforehand, from the user's pool process
-	WayLibvirt      // a domain of a libvirt connection
+	WayLibvirt      // a domain of a libvirt daemon, such as taproomd
 	WayUML          // User-Mode Linux
 )
 
