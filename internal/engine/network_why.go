@@ -44,6 +44,10 @@ func (e *Engine) Why(ctx context.Context, r own.WhyRequest) (own.WhyResult, erro
 		}
 		to = netwhy.To{Addr: a.Unmap().WithZone(""), Port: r.Port}
 	}
+	var err error
+	if to.Forwards, err = e.forwardsOfTCP(); err != nil {
+		return own.WhyResult{}, err
+	}
 	subjects, free, err := e.subjects(ctx, r.Object)
 	if err != nil {
 		return own.WhyResult{}, err
@@ -89,7 +93,7 @@ func (e *Engine) whyOf(ctx context.Context, s netwhy.Subject, to netwhy.To, fix 
 func ownReport(f *why.Facts, r *why.Report) own.WhyReport {
 	out := own.WhyReport{
 		Object: f.Object, Bridge: f.Bridge, Link: f.Tap, Source: f.Source.String(), To: f.To.String(), Port: f.Port,
-		Arrives: r.Arrives, Verdict: r.Verdict, Passed: r.Passed, Untold: f.Untold,
+		Arrives: r.Arrives, Verdict: r.Verdict, Passed: r.Passed, Untold: f.Untold, Forward: ownTaken(f),
 	}
 	for _, x := range r.Findings {
 		out.Findings = append(out.Findings, own.WhyFinding{

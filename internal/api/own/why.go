@@ -26,7 +26,16 @@ type WhyReport struct {
 	Verdict  string       `json:"verdict"`
 	Passed   []string     `json:"passed,omitempty"` // rules and policies that let it pass
 	Findings []WhyFinding `json:"findings,omitempty"`
-	Untold   string       `json:"untold,omitempty"` // why no probe was sent; then rules were only read
+	Untold   string       `json:"untold,omitempty"`  // why no probe was sent; then rules were only read
+	Forward  *WhyForward  `json:"forward,omitempty"` // the port of the host that takes it
+}
+
+// WhyForward is a port of the host that a packet is for, which a network of taproom's has lead to a guest.
+type WhyForward struct {
+	Network string `json:"network"`           // whose forward it is
+	Guest   string `json:"guest"`             // as its document names it: a name in quotes, or an address
+	Address string `json:"address,omitempty"` // where it leads now; "" is nowhere
+	Port    uint16 `json:"port,omitempty"`
 }
 
 // WhyFinding is one thing that is in the way, or may be.

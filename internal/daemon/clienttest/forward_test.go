@@ -164,6 +164,10 @@ func TestPortsOfTheHostLeadToGuests(t *testing.T) {
 				c.lead(c.daemon.NS, "", "127.0.0.1:85")
 			}
 			lead()
+			out, code := c.run(c.taproom("net", "why", "lab", "--to", "192.0.2.1:8080"))
+			if want := "reaches 192.0.2.1 port 8080, where network 'lab' has tcp 8080 lead to 192.168.77.10 (192.168.77.10 port 80)"; code != 0 || !strings.Contains(out, want) {
+				t.Errorf("net why: exit %d, %s; want %s", code, out, want)
+			}
 			c.restart("kill")
 			lead()
 			if backend == "nftables" {
@@ -172,7 +176,7 @@ func TestPortsOfTheHostLeadToGuests(t *testing.T) {
 			}
 			// Nobody listens beside it, and no other network takes it.
 			c.write("other.xml", strings.NewReplacer("lab", "other", "192.168.77.", "192.168.78.", "fd00:77:", "fd00:78:", "00:77:", "00:78:").Replace(forwardingNetwork(both("port='85' to='fixed'"))))
-			out, code := c.run(c.taproom("up", "other.xml"))
+			out, code = c.run(c.taproom("up", "other.xml"))
 			if want := "tcp 85 is to lead to 'fixed', and network 'lab' has tcp 81-89 at 192.0.2.1 lead to 'fixed'"; code == 0 || !strings.Contains(out, want) {
 				t.Errorf("another network: exit %d, %s", code, out)
 			}

@@ -30,6 +30,9 @@ func (l *Looker) Look(ctx context.Context, s Subject, to To) (*why.Facts, error)
 	if err := l.route(facts, bridge); err != nil {
 		return nil, err
 	}
+	if err := l.taken(facts, to, bridge); err != nil {
+		return nil, err
+	}
 	l.port53(s, facts)
 	if facts.Tables, err = l.tables(ctx, facts.To.Is6(), ""); err != nil {
 		return nil, err
@@ -37,8 +40,12 @@ func (l *Looker) Look(ctx context.Context, s Subject, to To) (*why.Facts, error)
 	if err := l.texts(ctx, facts); err != nil {
 		return nil, err
 	}
-	if !facts.BridgeUp {
+	switch {
+	case !facts.BridgeUp:
 		facts.Untold = "the bridge is down"
+		return facts, nil
+	case facts.To.IsLoopback():
+		facts.Untold = "no guest sends there by its NIC"
 		return facts, nil
 	}
 	if err := l.probe(ctx, s, facts, bridge); err != nil {
@@ -207,7 +214,12 @@ func (l *Looker) route(f *why.Facts, bridge host.Link) error {
 	if bridge.Index == 0 {
 		return nil
 	}
-	hop, err := l.Kernel.RouteOf(f.Source, f.To, bridge.Index)
+	return l.way(f, f.To, bridge)
+}
+
+// way asks the kernel where a packet that came in by the bridge goes.
+func (l *Looker) way(f *why.Facts, to netip.Addr, bridge host.Link) error {
+	hop, err := l.Kernel.RouteOf(f.Source, to, bridge.Index)
 	if err != nil {
 		return err
 	}
@@ -222,6 +234,21 @@ func (l *Looker) route(f *why.Facts, bridge host.Link) error {
 		f.Route.OutUp = err == nil && now.Carrier
 	}
 	return nil
+}
+
+// taken looks whether the packet is for a port of the host that leads to a guest, and where it goes from there.
+func (l *Looker) taken(f *why.Facts, to To, bridge host.Link) error {
+	i := slices.IndexFunc(to.Forwards, func(w why.Forward) bool { return w.Takes(f.To, f.Port) })
+	if i < 0 || !f.Route.Local && !f.To.IsLoopback() {
+		return nil
+	}
+	f.Taken = &to.Forwards[i]
+	guest, ok := f.Rewritten()
+	if !ok {
+		return nil
+	}
+	f.Route = why.Route{Default: f.Route.Default}
+	return l.way(f, guest.Addr(), bridge)
 }
 
 // helperName is what our own program that answers guests is called.

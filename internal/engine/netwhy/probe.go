@@ -56,7 +56,7 @@ func (l *Looker) probe(ctx context.Context, s Subject, f *why.Facts, bridge host
 
 // neighbour is who has the address on the network itself: such a frame goes to him, and not to the host.
 func (l *Looker) neighbour(f *why.Facts) (packet.MAC, bool) {
-	if f.Route.Local {
+	if _, elsewhere := f.Rewritten(); elsewhere || f.Route.Local {
 		return packet.MAC{}, false
 	}
 	inside := false

@@ -8,6 +8,7 @@ import (
 	"taproom/internal/host"
 	"taproom/internal/host/nft"
 	"taproom/internal/network/packet"
+	"taproom/internal/network/why"
 )
 
 // Subject is who wants to send.
@@ -54,6 +55,8 @@ func (l *Looker) port() uint16 {
 type To struct {
 	Addr netip.Addr
 	Port uint16 // 0 is an echo
+	// Forwards are ports of the host, of TCP, that lead to guests.
+	Forwards []why.Forward
 }
 
 // nobody is an address outside that leads nowhere: routers drop it, and no machine is disturbed.

@@ -31,6 +31,7 @@ type Facts struct {
 	Route      Route  // where the kernel sends the packet
 	Squatter   string // who has port 53 of the network's address, when it is not us
 	Overlaps   []Overlap
+	Taken      *Forward // a port of ours that the packet is for; nil when it is for none
 
 	Tables []Table
 	Traced bool   // a probe was sent, and the kernel said what it met
@@ -38,7 +39,7 @@ type Facts struct {
 	Hops   []Hop
 }
 
-// Route is what the kernel says of the packet's way.
+// Route is what the kernel says of the packet's way; of one that is rewritten, from there on.
 type Route struct {
 	Error   string // the kernel's word for there being none; "" when there is one
 	Local   bool   // the host itself is meant
@@ -70,6 +71,9 @@ func (f *Facts) v6() bool { return f.To.Is6() }
 
 // stays reports whether the packet is for another guest of the same network.
 func (f *Facts) stays() bool {
+	if _, elsewhere := f.Rewritten(); elsewhere {
+		return false
+	}
 	for _, s := range f.Subnets {
 		if s.Contains(f.To) && !f.Route.Local {
 			return true
@@ -84,5 +88,9 @@ func (f *Facts) packet() Packet {
 	if f.stays() {
 		out = f.Bridge
 	}
-	return Packet{In: f.Bridge, Out: out, Src: f.Source, Dst: f.To, Proto: f.Proto, Sport: f.Sport, Dport: f.Port, State: "new", Local: f.Route.Local}
+	p := Packet{In: f.Bridge, Out: out, Src: f.Source, Dst: f.To, Proto: f.Proto, Sport: f.Sport, Dport: f.Port, State: "new", Local: f.Route.Local}
+	if to, ok := f.Rewritten(); ok {
+		p.Dst, p.Dport = to.Addr(), to.Port()
+	}
+	return p
 }

@@ -34,6 +34,8 @@ const (
 	CodeRulesGone   = "rules-missing"
 	CodeAnswers     = "answers-filtered"
 	CodeVanished    = "vanished"
+	CodeForward     = "forward-nowhere"
+	CodeLoopback    = "loopback"
 )
 
 // Report is what Judge found.
@@ -57,7 +59,10 @@ func (r *Report) verdict(f *Facts) {
 		}
 	}
 	r.Arrives = true
+	guest, rewritten := f.Rewritten()
 	switch {
+	case rewritten:
+		r.Verdict = fmt.Sprintf("%s reaches %s, where network '%s' has %s lead to %s (%s port %d)", f.Object, to, f.Taken.Network, f.Taken.At, f.Taken.To, guest.Addr(), guest.Port())
 	case f.Route.Local:
 		r.Verdict = fmt.Sprintf("%s reaches %s, which is this host", f.Object, to)
 	case f.stays():

@@ -52,6 +52,13 @@ func (j *judge) place(h Hop) (Place, bool) {
 // dropped is the finding for a place where the kernel says that the probe was lost.
 func (j *judge) dropped(at Place) Finding {
 	if Whose(at, j.Ours) == Ours {
+		if to, ok := j.Rewritten(); ok {
+			return Finding{
+				Code: CodeApart, Whose: Ours, Where: at.Where(),
+				Words: fmt.Sprintf("taproom rejects it: %s leads to %s of network '%s', and guests of this one do not get there", j.Taken.At, to.Addr(), j.Taken.Network),
+				Fix:   fmt.Sprintf("let the network out to all (no dev= in its <forward>), or give the guest a NIC on network '%s'", j.Taken.Network),
+			}
+		}
 		return Finding{
 			Code: CodeApart, Whose: Ours, Where: at.Where(),
 			Words: fmt.Sprintf("taproom rejects it: %s is a guest of another network, or %s is no address of this one", j.To, j.Source),

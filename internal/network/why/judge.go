@@ -12,6 +12,7 @@ func Judge(f *Facts) *Report {
 	j.guest()
 	j.services()
 	j.overlaps()
+	j.forwarded()
 	if f.Mode == "isolated" && !f.stays() && !f.Route.Local {
 		j.lose(Finding{
 			Code: CodeIsolated, Words: "the network has no <forward>, so its guests reach each other and this host alone", Whose: Ours,
@@ -112,7 +113,7 @@ func (j *judge) overlaps() {
 
 // route looks at where the kernel sends the packet.
 func (j *judge) route() {
-	if j.stays() || j.Route.Local || j.Mode == "isolated" {
+	if j.stays() || j.Route.Local || j.Mode == "isolated" || j.To.IsLoopback() {
 		return
 	}
 	if !j.Forwarding {
@@ -168,8 +169,11 @@ func (j *judge) rules() {
 	if j.Traced {
 		j.followed()
 	}
-	p := j.packet()
 	for _, h := range j.hooks() {
+		p := j.packet()
+		if _, ok := j.Rewritten(); ok && h == "prerouting" { // where it is not yet
+			p.Dst, p.Dport, p.Local = j.To, j.Port, true
+		}
 		// The trace does not see the old interface's tables.
 		if way, lost := j.predict(h, p, j.seen(h)); lost {
 			f := j.filtered(way, h)
@@ -288,13 +292,10 @@ func (j *judge) masquerade() {
 		return
 	}
 	if j.Mode == "nat" && !slices.ContainsFunc(j.Tables, func(t Table) bool { return t.carries(j.v6()) && t.ofOurs(j.Ours) }) {
-		j.lose(Finding{
-			Code: CodeRulesGone, Words: "taproom's own rules are gone: nobody rewrites the guests' private addresses", Where: "nft list table " + j.familyWord() + " " + j.Ours,
-			Whose: "somebody removed them (nft flush ruleset, or a firewall that was reloaded)", Fix: fmt.Sprintf("virsh net-destroy %[1]s; virsh net-start %[1]s", j.Network),
-		})
+		j.lose(j.rulesGone("nobody rewrites the guests' private addresses"))
 		return
 	}
-	if j.translated() || j.To.IsPrivate() {
+	if _, ok := j.Rewritten(); ok || j.translated() || j.To.IsPrivate() {
 		return
 	}
 	f := Finding{
