@@ -10,6 +10,7 @@ import (
 
 	"taproom/internal/api/own"
 	"taproom/internal/api/virterr"
+	"taproom/internal/network/helper"
 	"taproom/internal/network/portforward"
 	"taproom/internal/spec"
 )
@@ -22,6 +23,8 @@ type targets struct {
 	in map[spec.UUID]map[string]portforward.Guest // what it has
 	// waiting are networks whose forwards are tried again in a while.
 	waiting map[spec.UUID]bool
+	// barred are ports of the loopback that somebody else has.
+	barred map[spec.UUID][]*helper.ForwardTakenError
 }
 
 // waits notes whether a network's forwards are tried again in a while, and reports whether that is news.
@@ -124,6 +127,7 @@ func (e *Engine) lookForTargets(ctx context.Context, n *network, doc *spec.Netwo
 func (e *Engine) changeForwards(ctx context.Context, n *network) error {
 	live := n.view().live
 	if live == nil {
+		e.targets.unbar(n.uuid)
 		e.targets.learn(n.uuid, nil)
 		e.targets.done(n.uuid)
 		return nil
@@ -134,20 +138,17 @@ func (e *Engine) changeForwards(ctx context.Context, n *network) error {
 	}
 	was := e.targets.known(n.uuid)
 	have, err := e.compileNetwork(live)
-	if err != nil || !e.targets.learn(n.uuid, known) {
+	if err != nil || !e.targets.learn(n.uuid, known) && len(e.targets.bars(n.uuid)) == 0 {
 		return err
 	}
 	defer e.comes(n, live)()
-	want, err := e.compileNetwork(live)
-	if err == nil {
-		_, err = e.converge(ctx, want, have.Scope(want))
-	}
-	if err != nil {
+	e.targets.unbar(n.uuid)
+	if _, err = e.convergeButBarred(ctx, n, live, have); err != nil {
 		e.targets.learn(n.uuid, was) // so that it is news the next time, too
 		return err
 	}
 	e.targets.done(n.uuid)
-	return nil
+	return e.targets.barsError(n.uuid)
 }
 
 // Forwards implements server.Forwards.
@@ -178,6 +179,9 @@ func (e *Engine) Forwards(ctx context.Context, name string) ([]own.Forward, erro
 			return nil, virterr.Wrap(virterr.XMLError, err)
 		}
 		for _, f := range all {
+			if taken := e.barredWhy(n, f); taken != "" {
+				f.Live, f.Why = nil, taken
+			}
 			out = append(out, ownForward(n, v, f))
 		}
 	}

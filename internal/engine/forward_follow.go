@@ -14,7 +14,7 @@ import (
 )
 
 // notForwarded begins what is wrong with a network's forwards.
-const notForwarded = "network '%s': its ports of the host do not follow their guests"
+const notForwarded = "network '%s': not all of its ports of the host lead to their guests"
 
 // leasedBy are the addresses that guests have from a network's DHCP, by MAC.
 func (e *Engine) leasedBy(ctx context.Context, n *network, doc *spec.Network) (map[string][]netip.Addr, error) {
@@ -93,10 +93,10 @@ func (e *Engine) followLater(n *network) {
 	})
 }
 
-// follows reports whether a network's forwards name guests, or did.
+// follows reports whether a network's forwards name guests, or did, or have to be tried again.
 func (e *Engine) follows(n *network) bool {
 	live := n.view().live
-	return len(e.targets.known(n.uuid)) > 0 || live != nil && len(portforward.Named(live)) > 0
+	return len(e.targets.known(n.uuid)) > 0 || len(e.targets.bars(n.uuid)) > 0 || live != nil && len(portforward.Named(live)) > 0
 }
 
 // followNow is changeForwards; what goes wrong is listed as a problem of the network, and tried again. The process for ports of

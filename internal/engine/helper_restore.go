@@ -63,12 +63,21 @@ func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, on *helperSe
 	if live == nil {
 		return nil
 	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	barred, err := e.doing(n.uuid, func() error { return e.setOnce(j.Context(), n, live, on, key) })
+	if barred {
+		e.followNow(j.Context(), n)
+	}
+	return err
+}
+
+// setOnce sets what a process serves of a network.
+func (e *Engine) setOnce(ctx context.Context, n *network, live *spec.Network, on *helperService, key string) error {
 	want, err := e.compileNetwork(live)
 	if err != nil {
 		return err
 	}
-	slots <- struct{}{}
-	defer func() { <-slots }()
 	service, served := want.Services[key]
 	if !served {
 		return nil
@@ -80,5 +89,5 @@ func (e *Engine) serveNetworkAgain(ctx context.Context, n *network, on *helperSe
 	if l.Alias != state.Alias(n.uuid.String()) {
 		return fmt.Errorf("link %s is not ours any more: its alias is %q", l.Name, l.Alias)
 	}
-	return on.Set(j.Context(), n.uuid.String(), service, l.Index)
+	return on.Set(ctx, n.uuid.String(), service, l.Index)
 }

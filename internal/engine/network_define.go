@@ -216,6 +216,7 @@ func (e *Engine) UndefineNetwork(ctx context.Context, uuid spec.UUID) error {
 func (e *Engine) forgetNetwork(ctx context.Context, n *network) {
 	e.networks.remove(n)
 	e.subnets.forget(n)
+	e.targets.unbar(n.uuid)
 	e.targets.learn(n.uuid, nil)
 	e.targets.done(n.uuid)
 	e.bridges.Release(n.view().ref.Bridge)

@@ -189,7 +189,7 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 	if doc.UUID == nil || e.fabric == nil {
 		return s, nil
 	}
-	ports, err := portforward.Compile(doc, e.targets.known(*doc.UUID))
+	ports, err := portforward.Compile(doc, e.targets.known(*doc.UUID), e.targets.without(*doc.UUID)...)
 	if err != nil {
 		return state.State{}, documentError(err)
 	}

@@ -215,7 +215,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 }
 
 // convergeAll applies one difference to everything of ours on the host. When one network's part cannot be applied, it is
-// left out and reported, so that the others come up.
+// left out and reported, so that the others come up; when it is a port of the loopback alone, that one.
 func (e *Engine) convergeAll(ctx context.Context, want state.State) error {
 	err := e.convergeRest(ctx, want, e.everything(want))
 	if err == nil {
@@ -230,14 +230,18 @@ func (e *Engine) convergeAll(ctx context.Context, want state.State) error {
 		if v.live == nil {
 			continue
 		}
-		one, cerr := e.compileNetwork(v.live)
+		whole, cerr := e.compileNetwork(v.live)
+		one := whole
 		if cerr == nil {
-			_, cerr = e.converge(ctx, one, one.Scope())
+			one, cerr = e.convergeButBarred(ctx, n, v.live)
+		}
+		if cerr == nil && len(e.targets.bars(n.uuid)) > 0 { // followTargets tells of it, and tries again
+			want = without(want, whole).Merge(one)
 		}
 		if cerr != nil {
 			e.problem.add(e.log, fmt.Sprintf("network '%s' was active and cannot be brought up again: %v", n.label, cerr))
 			n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
-			want = without(want, one)
+			want = without(want, whole)
 		}
 	}
 	if err := e.convergeRest(ctx, want, e.everything(want)); err != nil {

@@ -139,8 +139,9 @@ func fits(n *spec.Network, p spec.ForwardedPorts, a netip.Addr) bool {
 	})
 }
 
-// Compile returns what should exist for a network's forwards. Errors are *spec.InvalidError.
-func Compile(n *spec.Network, known map[string]Guest) (state.State, error) {
+// Compile returns what should exist for a network's forwards, without ports of the loopback that somebody else has. Errors are
+// *spec.InvalidError.
+func Compile(n *spec.Network, known map[string]Guest, without ...helper.Forward) (state.State, error) {
 	all, err := Look(n, known)
 	if err != nil || len(all) == 0 {
 		return state.State{}, err
@@ -158,6 +159,9 @@ func Compile(n *spec.Network, known map[string]Guest) (state.State, error) {
 			loopback.Forwards = append(loopback.Forwards, f.loopback(guest)...)
 		}
 	}
+	loopback.Forwards = slices.DeleteFunc(loopback.Forwards, func(f helper.Forward) bool {
+		return slices.ContainsFunc(without, func(w helper.Forward) bool { return w.Protocol == f.Protocol && w.Listen == f.Listen })
+	})
 	if len(loopback.Forwards) == 0 {
 		return s, nil
 	}
