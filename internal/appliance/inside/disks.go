@@ -41,9 +41,9 @@ func (d disks) open(ctx context.Context, name string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 }
 
-// await returns the name of the disk with a serial number, when it is there.
+// await returns the name of the disk with a serial number, when it is there and can be opened.
 func (d disks) await(ctx context.Context, serial string) (string, error) {
-	if name := d.bySerial(serial); name != "" {
+	if name := d.ready(serial); name != "" {
 		return name, nil
 	}
 	events, err := pid1.OpenUevents()
@@ -54,7 +54,7 @@ func (d disks) await(ctx context.Context, serial string) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = events.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	for {
-		if name := d.bySerial(serial); name != "" {
+		if name := d.ready(serial); name != "" {
 			return name, nil
 		}
 		for {
@@ -70,6 +70,23 @@ func (d disks) await(ctx context.Context, serial string) (string, error) {
 			}
 		}
 	}
+}
+
+// ready is the name of the disk with a serial number. The kernel shows a disk, and makes its device, some time before that can be opened;
+// the event that tells of the disk comes after both.
+func (d disks) ready(serial string) string {
+	name := d.bySerial(serial)
+	if name == "" {
+		return ""
+	}
+	f, err := os.OpenFile(filepath.Join(d.dev, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENOENT) {
+		return ""
+	}
+	if err == nil {
+		_ = f.Close()
+	}
+	return name
 }
 
 func (d disks) bySerial(serial string) string {
