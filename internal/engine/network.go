@@ -20,6 +20,8 @@ type network struct {
 	seen  atomic.Pointer[netView]
 	// means is what the document says that was compiled last: a start, and all that looks after a network, ask several times.
 	means atomic.Pointer[meaning]
+	// within is what the document that is active says of addresses: each network that comes asks all others.
+	within atomic.Pointer[subnetsOf]
 }
 
 // meaning is what a document of a network says. Neither is changed any more.

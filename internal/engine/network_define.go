@@ -212,10 +212,9 @@ func (e *Engine) UndefineNetwork(ctx context.Context, uuid spec.UUID) error {
 }
 
 // forgetNetwork lets go of a network that is neither defined nor active: its name, its bridge's, its leases, and what was known
-// of its subnets and guests.
+// of its guests.
 func (e *Engine) forgetNetwork(ctx context.Context, n *network) {
 	e.networks.remove(n)
-	e.subnets.forget(n)
 	e.targets.unbar(n.uuid)
 	e.targets.learn(n.uuid, nil)
 	e.targets.done(n.uuid)

@@ -12,23 +12,41 @@ import (
 	"taproom/internal/spec"
 )
 
-// subnets are those of networks that are active, and of those that are just being started or changed.
+// subnets are those of networks that are just being started or changed; what a network has is kept with it.
 type subnets struct {
 	mu    sync.Mutex
-	known map[*network]subnetsOf // as they were last read of a document
 	asked map[*network]subnetsOf
 }
 
-// subnetsOf are the subnets of a document.
+// subnetsOf are the subnets of a document, and the addresses that a network has of it.
 type subnetsOf struct {
 	doc *spec.Network
 	of  []netip.Prefix
+	at  []netip.Addr
+}
+
+func readSubnets(doc *spec.Network) subnetsOf {
+	return subnetsOf{doc: doc, of: vnet.Subnets(doc), at: vnet.Addresses(doc)}
+}
+
+// subnets are those that a network has; none when it is not active. Each document is read once.
+func (n *network) subnets() subnetsOf {
+	live := n.view().live
+	if live == nil {
+		return subnetsOf{}
+	}
+	if s := n.within.Load(); s != nil && s.doc == live {
+		return *s
+	}
+	s := readSubnets(live)
+	n.within.Store(&s)
+	return s
 }
 
 // claimSubnets refuses a network whose subnets overlap with those of another active one, or lead elsewhere on the host
 // already. Nobody else gets them until release is called.
 func (e *Engine) claimSubnets(n *network, doc *spec.Network) (release func(), err error) {
-	release, err = e.claimBefore(n, subnetsOf{doc, vnet.Subnets(doc)})
+	release, err = e.claimBefore(n, readSubnets(doc))
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +66,9 @@ func (e *Engine) claimBefore(n *network, mine subnetsOf) (release func(), err er
 		if o == n {
 			continue
 		}
-		for _, theirs := range s.have(o) {
-			for _, m := range mine.of {
-				if m.Overlaps(theirs) {
-					return nil, fmt.Errorf("its subnet %s overlaps with %s of network '%s', which is active; choose another one, or stop that network (virsh net-destroy %s)", m, theirs, o.label, o.label)
-				}
+		for _, theirs := range [][]netip.Prefix{o.subnets().of, s.asked[o].of} {
+			if m, t, both := overlap(mine.of, theirs); both {
+				return nil, fmt.Errorf("its subnet %s overlaps with %s of network '%s', which is active; choose another one, or stop that network (virsh net-destroy %s)", m, t, o.label, o.label)
 			}
 		}
 	}
@@ -67,30 +83,16 @@ func (e *Engine) claimBefore(n *network, mine subnetsOf) (release func(), err er
 	}, nil
 }
 
-// forget is for a network that has gone.
-func (s *subnets) forget(n *network) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, n)
-}
-
-// have are the subnets that a network has, or will have. The caller holds the lock.
-func (s *subnets) have(n *network) []netip.Prefix {
-	asked := s.asked[n].of
-	live := n.view().live
-	if live == nil {
-		delete(s.known, n)
-		return asked
-	}
-	k, ok := s.known[n]
-	if !ok || k.doc != live {
-		if s.known == nil {
-			s.known = map[*network]subnetsOf{}
+// overlap finds a subnet of some that has addresses of one of others.
+func overlap(some, others []netip.Prefix) (one, other netip.Prefix, found bool) {
+	for _, o := range others {
+		for _, s := range some {
+			if s.Overlaps(o) {
+				return s, o, true
+			}
 		}
-		k = subnetsOf{live, vnet.Subnets(live)}
-		s.known[n] = k
 	}
-	return append(asked[:len(asked):len(asked)], k.of...)
+	return one, other, false
 }
 
 // subnetIsFree refuses a network whose addresses are the host's, or are reachable some other way already.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -52,5 +54,56 @@ func TestASubnetThatIsCertainlyFreeCostsNoLookAtEveryRoute(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.refused)
 		}
 		ns.Shell(c.del)
+	}
+}
+
+// What a network comes to costs as much as it says itself, and next to nothing for each of the others.
+func TestAThousandNetworksAreLookedThroughWithoutReadingTheirDocumentsAgain(t *testing.T) {
+	t.Parallel()
+	e := small(t)
+	e.fabric = &fabric{}
+	parse := func(i int) *spec.Network {
+		doc, err := spec.ParseNetwork(fmt.Appendf(nil, `<network><name>n%[1]d</name><uuid>00000000-0000-4000-8000-%012[1]d</uuid><forward mode='nat'/>
+			<ip address='10.%[2]d.%[3]d.1' prefix='24'/><ip family='ipv6' address='fd00:%[1]x::1' prefix='64'/></network>`, i, i>>8, i&255))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	for i := range 1000 {
+		doc := parse(i)
+		n := newNetwork(*doc.UUID, doc.Name, nil)
+		n.update(func(v *netView) { v.live = doc })
+		e.networks.add(n)
+	}
+	doc := parse(1000)
+	n, mine := newNetwork(*doc.UUID, doc.Name, nil), readSubnets(doc)
+	theirs := netip.MustParseAddr("10.3.231.1")
+	look := func() {
+		release, err := e.claimBefore(n, mine)
+		if err != nil || !e.ownAddress(theirs) || e.ownAddress(mine.at[0]) {
+			t.Fatalf("claimed: %v; of 999: %t, of the one that comes: %t", err, e.ownAddress(theirs), e.ownAddress(mine.at[0]))
+		}
+		release()
+	}
+	look()
+	read := map[*network]*subnetsOf{}
+	for _, o := range e.networks.all() {
+		read[o] = o.within.Load()
+	}
+	look()
+	for o, once := range read {
+		if once == nil || o.within.Load() != once {
+			t.Fatalf("the subnets of network '%s' are read of its document at each look", o.label)
+		}
+	}
+	last, _ := e.networks.named("n999")
+	last.update(func(v *netView) { v.live = nil })
+	if e.ownAddress(theirs) {
+		t.Error("a network that went has its address")
+	}
+	last.update(func(v *netView) { v.live = doc })
+	if _, err := e.claimBefore(n, mine); err == nil || !strings.Contains(err.Error(), "overlaps with 10.3.232.0/24 of network 'n999'") {
+		t.Errorf("what another one was changed to: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ type resolvers struct {
 	k    *host.Kernel
 	log  *slog.Logger
 	path string
-	own  func() map[netip.Addr]bool // addresses at which we answer ourselves
+	own  func(netip.Addr) bool // whether we answer there ourselves
 	tell func(context.Context, []netip.AddrPort)
 
 	told bool
@@ -42,7 +42,7 @@ func (r *resolvers) look(ctx context.Context) {
 		r.log.Warn("read the host's resolvers", "error", err)
 		return
 	}
-	now := withoutOwn(resolvconf.Parse(text), r.own())
+	now := withoutOwn(resolvconf.Parse(text), r.own)
 	if r.told && slices.Equal(now, r.last) {
 		return
 	}
@@ -83,14 +83,14 @@ func (r *resolvers) follow(ctx context.Context, w *host.FileWatch, again <-chan 
 }
 
 // withoutOwn leaves out resolvers that are networks of ours: they ask the host's resolvers, and would ask themselves.
-func withoutOwn(all []netip.AddrPort, own map[netip.Addr]bool) []netip.AddrPort {
-	return slices.DeleteFunc(slices.Clone(all), func(a netip.AddrPort) bool { return own[a.Addr().WithZone("")] })
+func withoutOwn(all []netip.AddrPort, own func(netip.Addr) bool) []netip.AddrPort {
+	return slices.DeleteFunc(slices.Clone(all), func(a netip.AddrPort) bool { return own(a.Addr().WithZone("")) })
 }
 
 // followResolvers keeps the helper told of the host's resolvers, until the engine ends. The helper's first network may need
 // them, so they are known when it returns.
 func (e *Engine) followResolvers(ctx context.Context) {
-	r := &resolvers{k: e.k, log: e.log, path: e.cfg.ResolvConf, own: e.ownAddresses, tell: e.helper.setResolvers}
+	r := &resolvers{k: e.k, log: e.log, path: e.cfg.ResolvConf, own: e.ownAddress, tell: e.helper.setResolvers}
 	r.look(ctx)
 	w, err := e.k.WatchFile(r.path)
 	if err != nil {
@@ -116,19 +116,7 @@ func (e *Engine) followResolvers(ctx context.Context) {
 	})
 }
 
-// ownAddresses are those of the bridges of active networks.
-func (e *Engine) ownAddresses() map[netip.Addr]bool {
-	own := map[netip.Addr]bool{}
-	for _, n := range e.networks.all() {
-		v := n.view()
-		if v.live == nil {
-			continue
-		}
-		for _, ip := range v.live.IPs {
-			if p, err := ip.Subnet(); err == nil {
-				own[p.Addr()] = true
-			}
-		}
-	}
-	return own
+// ownAddress reports whether the bridge of an active network has an address.
+func (e *Engine) ownAddress(a netip.Addr) bool {
+	return slices.ContainsFunc(e.networks.all(), func(n *network) bool { return slices.Contains(n.subnets().at, a) })
 }

@@ -35,12 +35,7 @@ func follow(t *testing.T, text string) *followed {
 		t.Fatal(err)
 	}
 	r := &resolvers{
-		k: k, log: slog.New(slog.DiscardHandler), path: f.path, own: func() map[netip.Addr]bool {
-			if f.gone.Load() {
-				return nil
-			}
-			return own
-		},
+		k: k, log: slog.New(slog.DiscardHandler), path: f.path, own: func(a netip.Addr) bool { return own[a] && !f.gone.Load() },
 		tell: func(_ context.Context, to []netip.AddrPort) {
 			said := []string{}
 			for _, a := range to {

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dynamicSize is how many members a Dynamic set can have: as many as nft gives one for which nothing is said.
-const dynamicSize = 65535
+// dynamicSize is how many members a Dynamic set can have. The kernel makes the table for all of them with the set, a third more
+// of them rounded up to a power of two: these take 128 KiB, and the 65,535 that nft gives a set of which nothing is said 1 MiB.
+const dynamicSize = 12288
 
 // Count counts the packet for one value of a field: in a Dynamic set, where a member is made for each value that is met, with a
 // counter. The rule goes on, unless the set is full.

@@ -14,13 +14,13 @@ const oneNetwork = `table ip taproom {
 
 	set sent {
 		type ifname
-		size 65535
+		size 12288
 		flags dynamic
 	}
 
 	set received {
 		type ifname
-		size 65535
+		size 12288
 		flags dynamic
 	}
 
@@ -128,13 +128,13 @@ const oneNetwork6 = `table ip6 taproom {
 
 	set sent {
 		type ifname
-		size 65535
+		size 12288
 		flags dynamic
 	}
 
 	set received {
 		type ifname
-		size 65535
+		size 12288
 		flags dynamic
 	}
 

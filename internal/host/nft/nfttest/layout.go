@@ -136,7 +136,7 @@ const Want = `table ip suite {
 
 	set seen {
 		type ifname
-		size 65535
+		size 12288
 		flags dynamic
 	}
 
