@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"taproom/internal/appliance/nic"
 	"taproom/internal/appliance/wire"
 )
 
@@ -31,7 +32,7 @@ func (l *listeners) listen(ctx context.Context, r wire.Listen) (wire.Listening, 
 		return wire.Listening{}, fmt.Errorf("%d listeners are open already", maxListeners)
 	}
 	at := net.JoinHostPort(r.Address, strconv.Itoa(r.Port))
-	config := net.ListenConfig{Control: bindTo(r.Link)}
+	config := net.ListenConfig{Control: nic.BindTo(r.Link)}
 	var bound net.Addr
 	var closer io.Closer
 	switch r.Protocol {

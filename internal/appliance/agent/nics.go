@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"taproom/internal/appliance/dhcpc"
+	"taproom/internal/appliance/nic"
 	"taproom/internal/appliance/wire"
 )
 
@@ -22,16 +22,15 @@ const hostName = "taproom-guest"
 // nics gives every link an address, and keeps it.
 type nics struct {
 	console *console
-	rtnl    rtnl
 	tasks   sync.WaitGroup
 
 	mu      sync.Mutex
-	byName  map[string]*nic
+	byName  map[string]*link
 	changed chan struct{} // closed and replaced at every change of a link or lease
 }
 
-// nic is a link that is taken care of.
-type nic struct {
+// link is one that is taken care of.
+type link struct {
 	name   string
 	index  int
 	mac    net.HardwareAddr
@@ -41,18 +40,18 @@ type nic struct {
 }
 
 func newNICs(c *console) *nics {
-	return &nics{console: c, byName: map[string]*nic{}, changed: make(chan struct{})}
+	return &nics{console: c, byName: map[string]*link{}, changed: make(chan struct{})}
 }
 
 // watchLinks tells everybody who waits when a link changed.
 func (n *nics) watchLinks(ctx context.Context) {
-	events, err := openLinkEvents()
+	events, err := nic.OpenLinkEvents()
 	if err != nil {
 		n.console.printf("%v", err)
 		return
 	}
 	for ctx.Err() == nil {
-		if err := events.wait(); err != nil {
+		if err := events.Wait(); err != nil {
 			n.console.printf("link events: %v", err)
 			return
 		}
@@ -77,15 +76,15 @@ func (n *nics) wake() <-chan struct{} {
 
 // add takes care of a link from now on. A link that is taken care of already is left alone.
 func (n *nics) add(ctx context.Context, name string) {
-	link, err := net.InterfaceByName(name)
+	i, err := net.InterfaceByName(name)
 	if err != nil {
 		return
 	}
-	if link.Flags&net.FlagLoopback != 0 {
-		_ = n.rtnl.up(link.Index, 0)
+	if i.Flags&net.FlagLoopback != 0 {
+		_ = nic.Up(i.Index, 0)
 		return
 	}
-	if len(link.HardwareAddr) != 6 {
+	if len(i.HardwareAddr) != 6 {
 		return
 	}
 	n.mu.Lock()
@@ -94,7 +93,7 @@ func (n *nics) add(ctx context.Context, name string) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &nic{name: name, index: link.Index, mac: link.HardwareAddr, cancel: cancel}
+	c := &link{name: name, index: i.Index, mac: i.HardwareAddr, cancel: cancel}
 	n.byName[name] = c
 	n.tasks.Go(func() { n.care(ctx, c) })
 }
@@ -111,95 +110,40 @@ func (n *nics) remove(name string) {
 }
 
 // care brings a link up, gets a lease, and renews it, until the link goes away.
-func (n *nics) care(ctx context.Context, c *nic) {
-	if err := n.rtnl.up(c.index, 0); err != nil {
+func (n *nics) care(ctx context.Context, c *link) {
+	if err := nic.Up(c.index, 0); err != nil {
 		n.console.printf("%s: set up: %v", c.name, err)
 	}
-	client := &dhcpc.Client{MAC: c.mac, HostName: hostName}
+	lessee := &nic.Lessee{Index: c.index, Link: c.name, Client: &dhcpc.Client{MAC: c.mac, HostName: hostName}}
 	for ctx.Err() == nil {
 		if !n.waitCarrier(ctx, c.name) {
 			return
 		}
-		lease, err := n.acquire(ctx, c, client)
+		lease, err := lessee.Acquire(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				n.console.printf("%s: %v", c.name, err)
-				n.pause(ctx, time.Second)
+				nic.Pause(ctx, time.Second)
 			}
 			continue
 		}
 		n.bind(c, lease, 0)
-		n.keep(ctx, c, client, lease)
+		lessee.Keep(ctx, lease, func(l dhcpc.Lease, renewed int) { n.bind(c, l, renewed) })
 		n.unbind(c)
 	}
 }
 
-func (n *nics) acquire(ctx context.Context, c *nic, client *dhcpc.Client) (dhcpc.Lease, error) {
-	t, err := openPacket(c.index)
-	if err != nil {
-		return dhcpc.Lease{}, err
-	}
-	defer t.Close()
-	return client.Acquire(ctx, t)
-}
-
-// keep renews a lease until it ends, is refused, or the link lost its carrier for good.
-func (n *nics) keep(ctx context.Context, c *nic, client *dhcpc.Client, lease dhcpc.Lease) {
-	began := time.Now()
-	wait := lease.Renew
-	for renewed := 0; ; {
-		if !n.pause(ctx, wait) {
-			return
-		}
-		next, err := n.renew(ctx, c, client, lease, time.Since(began) >= lease.Rebind)
-		switch {
-		case err == nil:
-			renewed++
-			lease, began, wait = next, time.Now(), next.Renew
-			n.bind(c, lease, renewed)
-			continue
-		case errors.Is(err, dhcpc.ErrRefused):
-			return
-		}
-		left := lease.Duration - time.Since(began)
-		if left <= 0 {
-			return
-		}
-		wait = min(max(left/8, time.Second), left)
-	}
-}
-
-// renew asks the server that gave the lease, and everybody once it had its time.
-func (n *nics) renew(ctx context.Context, c *nic, client *dhcpc.Client, lease dhcpc.Lease, anybody bool) (dhcpc.Lease, error) {
-	const patience = 3 * time.Second
-	var t interface {
-		dhcpc.Transport
-		Close() error
-	}
-	var err error
-	if anybody {
-		t, err = openPacket(c.index)
-	} else {
-		t, err = openUnicast(ctx, c.name, lease)
-	}
-	if err != nil {
-		return dhcpc.Lease{}, err
-	}
-	defer t.Close()
-	return client.Renew(ctx, t, lease, patience)
-}
-
-func (n *nics) bind(c *nic, l dhcpc.Lease, renewed int) {
+func (n *nics) bind(c *link, l dhcpc.Lease, renewed int) {
 	if l.MTU > 0 {
-		if err := n.rtnl.up(c.index, l.MTU); err != nil {
+		if err := nic.Up(c.index, l.MTU); err != nil {
 			n.console.printf("%s: set MTU %d: %v", c.name, l.MTU, err)
 		}
 	}
-	if err := n.rtnl.setAddress(c.index, l.Address); err != nil {
+	if err := nic.SetAddress(c.index, l.Address); err != nil {
 		n.console.printf("%s: set address %v: %v", c.name, l.Address, err)
 	}
 	if len(l.Routers) > 0 {
-		if err := n.rtnl.setDefault(c.index, l.Routers[0]); err != nil {
+		if err := nic.SetDefault(c.index, l.Routers[0]); err != nil {
 			n.console.printf("%s: set default route by %v: %v", c.name, l.Routers[0], err)
 		}
 	}
@@ -217,7 +161,7 @@ func (n *nics) bind(c *nic, l dhcpc.Lease, renewed int) {
 	}
 }
 
-func (n *nics) unbind(c *nic) {
+func (n *nics) unbind(c *link) {
 	n.mu.Lock()
 	lease := c.lease
 	n.mu.Unlock()
@@ -225,7 +169,7 @@ func (n *nics) unbind(c *nic) {
 		return
 	}
 	if p, err := netip.ParsePrefix(lease.Address); err == nil {
-		_ = n.rtnl.removeAddress(c.index, p) // gone with its link, perhaps
+		_ = nic.RemoveAddress(c.index, p) // gone with its link, perhaps
 	}
 	n.update(func() { c.lease, c.dns = nil, nil })
 	n.writeResolvConf()
@@ -259,17 +203,6 @@ func (n *nics) waitCarrier(ctx context.Context, name string) bool {
 			return false
 		case <-wake:
 		}
-	}
-}
-
-func (n *nics) pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"taproom/internal/appliance/nic"
 	"taproom/internal/appliance/wire"
 )
 
@@ -39,7 +40,7 @@ func traffic(ctx context.Context, t wire.Traffic) (wire.TrafficResult, error) {
 		return wire.TrafficResult{}, fmt.Errorf("traffic protocol %q: there are tcp and udp", t.Protocol)
 	}
 	began := time.Now()
-	d := net.Dialer{Control: bindTo(t.Link)}
+	d := net.Dialer{Control: nic.BindTo(t.Link)}
 	conn, err := d.DialContext(ctx, t.Protocol, t.Address)
 	if err != nil {
 		return wire.TrafficResult{}, err

@@ -1,4 +1,4 @@
-package agent
+package nic
 
 import (
 	"context"
@@ -82,7 +82,7 @@ type unicast struct {
 func openUnicast(ctx context.Context, link string, l dhcpc.Lease) (*unicast, error) {
 	d := net.Dialer{
 		LocalAddr: &net.UDPAddr{IP: l.Address.Addr().AsSlice(), Port: 68},
-		Control:   bindTo(link),
+		Control:   BindTo(link),
 	}
 	conn, err := d.DialContext(ctx, "udp4", net.JoinHostPort(l.Server.String(), "67"))
 	if err != nil {
@@ -109,8 +109,8 @@ func (u *unicast) Receive(deadline time.Time) ([]byte, error) {
 // Close closes the socket.
 func (u *unicast) Close() error { return u.conn.Close() }
 
-// bindTo returns a Control function that ties a socket to a link; "" ties it to none.
-func bindTo(link string) func(_, _ string, c syscall.RawConn) error {
+// BindTo returns a Control function of net that ties a socket to a link; "" ties it to none.
+func BindTo(link string) func(_, _ string, c syscall.RawConn) error {
 	if link == "" {
 		return nil
 	}

@@ -1,6 +1,7 @@
-package agent
+package nic
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/netip"
@@ -12,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"taproom/internal/appliance/wire"
 	"taproom/internal/host/hosttest"
 )
 
@@ -28,22 +28,21 @@ func TestLeaseBecomesAnAddressAndADefaultRoute(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		var r rtnl
 		for i, err := range []error{
-			r.up(link.Index, 1400),
-			r.setAddress(link.Index, first), r.setAddress(link.Index, first), // a renewal changes nothing
-			r.removeAddress(link.Index, first), r.setAddress(link.Index, second),
-			r.setDefault(link.Index, netip.MustParseAddr("192.168.151.1")),
-			r.setDefault(link.Index, netip.MustParseAddr("192.168.151.1")),
+			Up(link.Index, 1400),
+			SetAddress(link.Index, first), SetAddress(link.Index, first), // a renewal changes nothing
+			RemoveAddress(link.Index, first), SetAddress(link.Index, second),
+			SetDefault(link.Index, netip.MustParseAddr("192.168.151.1")),
+			SetDefault(link.Index, netip.MustParseAddr("192.168.151.1")),
 		} {
 			if err != nil {
 				t.Errorf("step %d: %v", i, err)
 			}
 		}
-		if err := r.removeAddress(link.Index, first); !errors.Is(err, unix.EADDRNOTAVAIL) {
+		if err := RemoveAddress(link.Index, first); !errors.Is(err, unix.EADDRNOTAVAIL) {
 			t.Errorf("removing what is not there: %v, want EADDRNOTAVAIL", err)
 		}
-		if err := r.up(9999, 0); !errors.Is(err, unix.ENODEV) {
+		if err := Up(9999, 0); !errors.Is(err, unix.ENODEV) {
 			t.Errorf("a link that is not there: %v, want ENODEV", err)
 		}
 	})
@@ -57,34 +56,6 @@ func TestLeaseBecomesAnAddressAndADefaultRoute(t *testing.T) {
 	}
 	if link := ns.Run("ip", "link", "show", "d0"); !strings.Contains(link, "mtu 1400") || !strings.Contains(link, "UP") {
 		t.Errorf("link: %s", link)
-	}
-	ns.Run("ip", "link", "del", "d0")
-}
-
-func TestALinkGetsAnotherAddressAndJoinsGroups(t *testing.T) {
-	t.Parallel()
-	ns := hosttest.NewNS(t)
-	ns.Keep("link d0")
-	ns.Run("ip", "link", "add", "d0", "type", "veth", "peer", "name", "d1")
-	const mac, group = "52:54:00:00:00:99", "33:33:00:00:00:77"
-	every := true
-	ns.Do(func() {
-		for i, h := range []wire.Hear{{Link: "d0", MAC: mac}, {Link: "d0", Addresses: []string{group}}, {Link: "d0", Addresses: []string{group}, Every: &every}} {
-			if _, err := hear(h); err != nil {
-				t.Errorf("%d: %v", i, err)
-			}
-		}
-		for _, h := range []wire.Hear{{Link: "none", MAC: mac}, {Link: "d0", MAC: "none"}, {Link: "d0", Addresses: []string{"none"}}} {
-			if _, err := hear(h); err == nil {
-				t.Errorf("%+v: no error", h)
-			}
-		}
-	})
-	if link := ns.Run("ip", "link", "show", "d0"); !strings.Contains(link, mac) || !strings.Contains(link, "ALLMULTI") {
-		t.Errorf("link: %s", link)
-	}
-	if got := ns.Run("bridge", "fdb", "show", "dev", "d0"); !strings.Contains(got, group+" self") {
-		t.Errorf("it takes frames for %s", got)
 	}
 	ns.Run("ip", "link", "del", "d0")
 }
@@ -122,5 +93,16 @@ func TestAnswerThatIsNoVerdictIsAnError(t *testing.T) {
 		if err := verdict(b); err == nil {
 			t.Errorf("% x was taken for success", b)
 		}
+	}
+}
+
+func TestNetlinkMessageIsPaddedAndCountsItself(t *testing.T) {
+	t.Parallel()
+	b := message(16, 0x400, []byte{1, 2, 3, 4}, []attr{{3, []byte("abcde")}, {4, []byte{9}}})
+	if got, want := int(binary.NativeEndian.Uint32(b)), 16+4+12+8; got != want || len(b) != want {
+		t.Errorf("the message says %d and has %d bytes, want %d", got, len(b), want)
+	}
+	if size := binary.NativeEndian.Uint16(b[20:]); size != 9 {
+		t.Errorf("the first attribute says %d bytes, want 9 without its padding", size)
 	}
 }

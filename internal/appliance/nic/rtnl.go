@@ -1,18 +1,14 @@
-package agent
+package nic
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-// rtnl changes links, addresses and routes. It is the small part of rtnetlink that a DHCP client needs.
-type rtnl struct{}
 
 // attr is a netlink attribute.
 type attr struct {
@@ -20,7 +16,8 @@ type attr struct {
 	data []byte
 }
 
-func (rtnl) up(index int, mtu int) error {
+// Up brings a link up, with an MTU unless that is 0.
+func Up(index, mtu int) error {
 	info := unix.IfInfomsg{Family: unix.AF_UNSPEC, Index: int32(index), Flags: unix.IFF_UP, Change: unix.IFF_UP}
 	var attrs []attr
 	if mtu > 0 {
@@ -29,39 +26,47 @@ func (rtnl) up(index int, mtu int) error {
 	return talk(unix.RTM_NEWLINK, 0, bytesOf(&info), attrs)
 }
 
-func (rtnl) setAddress(index int, p netip.Prefix) error {
+// SetAddress gives a link an address. One that it has already stays.
+func SetAddress(index int, p netip.Prefix) error {
 	return talk(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, addressMessage(index, p), addressAttrs(p))
 }
 
-func (rtnl) removeAddress(index int, p netip.Prefix) error {
+// RemoveAddress takes an address from a link. One that is not there is EADDRNOTAVAIL.
+func RemoveAddress(index int, p netip.Prefix) error {
 	return talk(unix.RTM_DELADDR, 0, addressMessage(index, p), addressAttrs(p))
 }
 
+func family(a netip.Addr) uint8 {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
 func addressMessage(index int, p netip.Prefix) []byte {
-	m := unix.IfAddrmsg{Family: unix.AF_INET, Prefixlen: uint8(p.Bits()), Index: uint32(index)}
+	m := unix.IfAddrmsg{Family: family(p.Addr()), Prefixlen: uint8(p.Bits()), Index: uint32(index)}
 	return bytesOf(&m)
 }
 
 func addressAttrs(p netip.Prefix) []attr {
-	a := p.Addr().As4()
-	attrs := []attr{{unix.IFA_LOCAL, a[:]}, {unix.IFA_ADDRESS, a[:]}}
-	if p.Bits() < 31 {
+	a := p.Addr().AsSlice()
+	attrs := []attr{{unix.IFA_LOCAL, a}, {unix.IFA_ADDRESS, a}}
+	if p.Addr().Is4() && p.Bits() < 31 {
 		mask := ^uint32(0) >> p.Bits()
-		last := binary.BigEndian.Uint32(a[:]) | mask
+		last := binary.BigEndian.Uint32(a) | mask
 		attrs = append(attrs, attr{unix.IFA_BROADCAST, binary.BigEndian.AppendUint32(nil, last)})
 	}
 	return attrs
 }
 
-// setDefault makes gateway the default route through a link. Every link has its own, the first link's is preferred.
-func (rtnl) setDefault(index int, gateway netip.Addr) error {
+// SetDefault makes gateway the default route through a link. Every link has its own, the first link's is preferred.
+func SetDefault(index int, gateway netip.Addr) error {
 	m := unix.RtMsg{
-		Family: unix.AF_INET, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_DHCP,
+		Family: family(gateway), Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_DHCP,
 		Scope: unix.RT_SCOPE_UNIVERSE, Type: unix.RTN_UNICAST,
 	}
-	g := gateway.As4()
 	return talk(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, bytesOf(&m), []attr{
-		{unix.RTA_GATEWAY, g[:]},
+		{unix.RTA_GATEWAY, gateway.AsSlice()},
 		{unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(index))},
 		{unix.RTA_PRIORITY, binary.NativeEndian.AppendUint32(nil, uint32(100+index))},
 	})
@@ -116,28 +121,4 @@ func verdict(b []byte) error {
 		return unix.Errno(-code)
 	}
 	return nil
-}
-
-// linkEvents is a socket that becomes readable when a link changes.
-type linkEvents struct{ file *os.File }
-
-func openLinkEvents() (*linkEvents, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
-	if err != nil {
-		return nil, fmt.Errorf("open rtnetlink events: %w", err)
-	}
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK}); err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("bind to rtnetlink events: %w", err)
-	}
-	return &linkEvents{os.NewFile(uintptr(fd), "rtnetlink")}, nil
-}
-
-// wait returns when any link changed, or when events were lost.
-func (l *linkEvents) wait() error {
-	_, err := l.file.Read(make([]byte, 8<<10))
-	if errors.Is(err, unix.ENOBUFS) {
-		return nil
-	}
-	return err
 }
