@@ -69,9 +69,10 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 	tools/debian-guest.sh $(DEBIAN)
 	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
 
-appliance: setup-test setup-appliance build ## build the kernel and the tools of disposable appliances, and run the tests that need them
-	bin/taproom appliance build --kernel own
+appliance: setup-test setup-appliance build ## build the kernels of appliances and of the built-in guest, and the tools, and run the tests that need them
+	bin/taproom appliance build --kernel own --guest
 	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox
+	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m -run 'Own' ./internal/appliance ./internal/appliance/launch
 
 appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing; 1000 are alive at a time
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'Clones' ./internal/appliance/launch
@@ -81,8 +82,8 @@ appliance-libvirt: setup-test ## an appliance is a domain of the distribution's 
 	tools/peers.sh build/peers
 	TAPROOM_PEERS=$(CURDIR)/build/peers go test -count=1 -v -timeout 10m -run DistributionsLibvirt ./internal/bench
 
-appliance-twice: appliance ## build the kernel once more in another folder: it has to be the same, byte by byte
-	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 120m -run SameBytes ./internal/appliance/kbuild
+appliance-twice: appliance ## build the kernels once more in another folder: they have to be the same, byte by byte
+	TAPROOM_APPLIANCE=twice go test -count=1 -v -timeout 240m -run 'SameBytes/$(ONLY)' ./internal/appliance/kbuild
 
 # What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel;
 # ALL=1 those too that this machine's kernel does not skip.

@@ -2,7 +2,7 @@
 //
 // An image from elsewhere must not be mounted on a host: the kernel's file systems were not written for a disk that somebody
 // made to break them, and a qcow2 image may name any file of the host as the one below it. Launch starts a small machine in a QEMU
-// that is confined, has no network, belongs to this process and ends with it. What an image leads to is followed only where the
+// that is confined, has no network unless that is asked for, belongs to this process and ends with it. What an image leads to is followed only where the
 // caller says so, and nothing is written to it unless the caller asks for that.
 //
 // No root and no daemon is needed. It takes QEMU (qemu-system-x86_64) and two of taproom's programs, taproom-launch and

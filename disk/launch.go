@@ -18,6 +18,7 @@ import (
 type Appliance struct {
 	a     *launch.Appliance
 	disks []Device
+	link  Link
 }
 
 // Launch starts an appliance and gives it the images, in their order. It returns when the appliance has found them. ctx bounds that;
@@ -34,11 +35,18 @@ func Launch(ctx context.Context, s Spec) (*Appliance, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := start(ctx, launch.Spec{Files: files, Way: way, Memory: s.Memory, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect})
+	a, err := start(ctx, launch.Spec{
+		Files: files, Way: way, Memory: s.Memory, NIC: s.Network != nil, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect,
+	})
 	if err != nil {
 		return nil, err
 	}
 	out := &Appliance{a: a}
+	if s.Network != nil {
+		if out.link, err = a.Connect(ctx, *s.Network); err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+	}
 	for _, i := range s.Images {
 		d, err := a.Attach(ctx, launch.Disk{Path: i.Path, Format: i.Format, Access: i.Access, Within: i.Within})
 		if err != nil {
@@ -63,7 +71,7 @@ func prepare(ctx context.Context, s Spec) (build.Files, error) {
 	if err != nil {
 		return build.Files{}, err
 	}
-	return build.Ensure(ctx, build.Options{AgentPath: agent, Progress: s.Progress})
+	return build.Ensure(ctx, build.Options{AgentPath: agent, Network: s.Network != nil, Progress: s.Progress})
 }
 
 // findProgram finds one of taproom's programs beside the running one, or by the search path.

@@ -52,8 +52,10 @@ const (
 type Spec struct {
 	Images []Image
 	Way    Way
-	Memory uint64 // MiB; 0 is enough to look at file systems
-	QEMU   string // path of the emulator; "": qemu-system-x86_64 of the search path
+	// Network is what it is connected to; nil: it has no NIC.
+	Network *Network
+	Memory  uint64 // MiB; 0 is enough to look at file systems
+	QEMU    string // path of the emulator; "": qemu-system-x86_64 of the search path
 	// Cgroup is the directory of a cgroup v2 that QEMU is born in; "" leaves it in the cgroup of the process that starts it.
 	Cgroup string
 	// Connect is the URI of the daemon that Libvirt asks: qemu:///system or qemu:///session, with ?socket=PATH for one at a place of its

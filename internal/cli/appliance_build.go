@@ -24,6 +24,9 @@ its first process without KVM, where the distribution's takes two seconds. Build
 processors and 3 GiB of disk meanwhile, and the packages gcc, make, flex, bison, bc and libelf-dev. It is booted before it is kept. With
 --kernel auto it is built where those packages are, and the distribution's kernel is fetched where they are not.
 
+With --guest a second kernel is built as well: the same with several processors, ACPI, IP and drivers for QEMU's NICs. The guest of
+taproom demo boots it from then on, and so do appliances that are to have a network, until taproom appliance clean --all.
+
 All of it goes into the cache: /var/cache/taproom/guest for root, taproom/guest in the user's own cache for others. The same
 sources and compiler give the same bytes. Nothing is installed, and nothing else of the host is changed. Interrupted, it leaves
 nothing behind.
@@ -31,6 +34,7 @@ nothing behind.
   taproom appliance build
   taproom appliance build --kernel distribution
   taproom appliance build --kernel own --force
+  taproom appliance build --guest
 
 Exit codes: 0 made or found, 1 failed (the reason is on stderr), 2 the command line is wrong.`
 
@@ -41,6 +45,7 @@ type applianceFiles struct {
 	Why     string  `json:"why,omitempty"` // the kernel is not our own
 	Initrd  string  `json:"initrd"`
 	Tools   string  `json:"tools,omitempty"`
+	Guest   string  `json:"guest_kernel,omitempty"` // with a network; "" where it is the distribution's
 	Key     string  `json:"key"`
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -48,7 +53,7 @@ type applianceFiles struct {
 
 func newApplianceBuild(env *Env) *cobra.Command {
 	var which string
-	var force, tools bool
+	var force, tools, guest bool
 	c := &cobra.Command{
 		Use: "build", Short: "Make what appliances boot from: kernel, initramfs, tools", Long: applianceBuildHelp,
 		Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing,
@@ -56,11 +61,15 @@ func newApplianceBuild(env *Env) *cobra.Command {
 	c.Flags().StringVar(&which, "kernel", "auto", "`which` kernel: own, distribution or auto")
 	c.Flags().BoolVar(&force, "force", false, "make our own kernel and the tools again although they are there")
 	c.Flags().BoolVar(&tools, "tools", true, "make the disk of tools")
+	c.Flags().BoolVar(&guest, "guest", false, "build the kernel with a network, too, which takes as long again")
 	_ = c.RegisterFlagCompletionFunc("kernel", cobra.FixedCompletions(kernels(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		kind, err := whichKernel(which)
 		if err != nil {
 			return err
+		}
+		if guest && kind != build.Own {
+			return &usageError{errors.New("--guest is for a kernel of our own: leave out --kernel distribution, which has a network anyway")}
 		}
 		began := time.Now()
 		o := build.Options{Which: kind, Force: force}
@@ -72,6 +81,13 @@ func newApplianceBuild(env *Env) *cobra.Command {
 			}
 		}
 		r, err := env.buildAppliance(c.Context(), o, which == "auto", tools)
+		if err == nil && guest {
+			o.Network = true
+			var g *applianceFiles
+			if g, err = env.buildAppliance(c.Context(), o, which == "auto", false); err == nil && g.Own {
+				r.Guest = g.Kernel
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -133,6 +149,9 @@ func (r *applianceFiles) write(w io.Writer) error {
 	fmt.Fprintf(w, "kernel     %s (%s)\ninitramfs  %s\n", r.Kernel, kind, r.Initrd)
 	if r.Tools != "" {
 		fmt.Fprintf(w, "tools      %s\n", r.Tools)
+	}
+	if r.Guest != "" {
+		fmt.Fprintf(w, "network    %s\n", r.Guest)
 	}
 	if r.Why != "" {
 		fmt.Fprintf(w, "our own kernel was not built: %s\n", r.Why)

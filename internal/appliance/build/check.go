@@ -13,7 +13,7 @@ import (
 var ErrNoCheck = errors.New("who has a kernel built says how it is checked")
 
 // checked has what was built booted with an initramfs of its own.
-func checked(ctx context.Context, agent []byte, image string, check func(context.Context, Files) error) error {
+func (o Options) checked(ctx context.Context, agent []byte, image string) error {
 	initrd := filepath.Join(filepath.Dir(image), "check.cpio")
 	f, err := os.Create(initrd)
 	if err != nil {
@@ -24,5 +24,5 @@ func checked(ctx context.Context, agent []byte, image string, check func(context
 	if err != nil {
 		return err
 	}
-	return check(ctx, Files{Kernel: image, Initrd: initrd, Cmdline: coldCommandLine(true), Memory: ownMemory, Own: true})
+	return o.Check(ctx, Files{Kernel: image, Initrd: initrd, Cmdline: coldCommandLine(true), Memory: ownMemory, Own: true, Network: o.Network})
 }

@@ -34,7 +34,9 @@ type Options struct {
 	CacheDir  string // "": cache.DefaultDir
 	AgentPath string // the taproom-init binary, static; "": the one beside this program
 	Which     Which
-	Force     bool // build our own kernel although it is there
+	// Network is for appliances with a NIC: our own kernel is then the built-in guest's, which has IP. The distribution's always has.
+	Network bool
+	Force   bool // build our own kernel although it is there
 	// Check boots a kernel of our own before it is kept, with the initramfs that the Files name. With Own it must be there; it is
 	// launch.Check's.
 	Check func(context.Context, Files) error
@@ -52,6 +54,7 @@ type Files struct {
 	Key                      string // differs where any of the inputs does
 	Memory                   int    // MiB that are enough to mount any one file system
 	Own                      bool   // the kernel is of our own configuration
+	Network                  bool   // it has drivers for NICs, and IP
 }
 
 // Ensure finds what appliances boot from, and makes what is missing: the initramfs, and as o.Which says the kernel.
@@ -99,7 +102,7 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 	sweep(c, initrdPrefix+"*", initrd)
 	f := Files{
 		Kernel: k.Image, Initrd: initrd, Cmdline: coldCommandLine(own), TemplateCmdline: commandLine(own), Own: own,
-		Memory: ownMemory,
+		Memory: ownMemory, Network: o.Network || !own,
 	}
 	if !own {
 		f.Memory = distributionMemory
@@ -160,23 +163,31 @@ func sweep(c cache.Folder, pattern string, keep ...string) {
 func ownKernel(ctx context.Context, c cache.Folder, agent []byte, o Options) (k kernel.Kernel, own bool, err error) {
 	switch o.Which {
 	case Auto:
-		k, own = kbuild.Find(c, kbuild.Appliance())
+		k, own = kbuild.Find(c, o.config())
 		return k, own, nil
 	case Own:
-		k, err = buildKernel(ctx, c, kbuild.Appliance(), agent, o)
+		k, err = buildKernel(ctx, c, agent, o)
 		return k, true, err
 	case Distribution:
 	}
 	return kernel.Kernel{}, false, nil
 }
 
-func buildKernel(ctx context.Context, c cache.Folder, config kbuild.Config, agent []byte, o Options) (kernel.Kernel, error) {
+// config is the configuration of the kernel that was asked for.
+func (o Options) config() kbuild.Config {
+	if o.Network {
+		return kbuild.Guest()
+	}
+	return kbuild.Appliance()
+}
+
+func buildKernel(ctx context.Context, c cache.Folder, agent []byte, o Options) (kernel.Kernel, error) {
 	if o.Check == nil {
 		return kernel.Kernel{}, ErrNoCheck
 	}
-	return kbuild.Build(ctx, c, config, kbuild.Options{
+	return kbuild.Build(ctx, c, o.config(), kbuild.Options{
 		Force: o.Force, Progress: o.Progress,
-		Check: func(ctx context.Context, image string) error { return checked(ctx, agent, image, o.Check) },
+		Check: func(ctx context.Context, image string) error { return o.checked(ctx, agent, image) },
 	})
 }
 

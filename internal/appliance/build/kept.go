@@ -35,7 +35,7 @@ func List(o Options) ([]Kept, error) {
 		return nil, err
 	}
 	taken := map[string]bool{}
-	for _, config := range []kbuild.Config{kbuild.Appliance()} {
+	for _, config := range []kbuild.Config{kbuild.Appliance(), kbuild.Guest()} {
 		if k, found := kbuild.Find(c, config); found {
 			taken[filepath.Dir(k.Image)] = true
 		}
@@ -75,8 +75,10 @@ func initramfsOf(c cache.Folder, o Options) []string {
 		return nil // a program without an agent makes none
 	}
 	var paths []string
-	if k, found := kbuild.Find(c, kbuild.Appliance()); found {
-		paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))
+	for _, config := range []kbuild.Config{kbuild.Appliance(), kbuild.Guest()} {
+		if k, found := kbuild.Find(c, config); found {
+			paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))
+		}
 	}
 	if k, err := kernel.Cached(c.Dir()); err == nil {
 		paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))

@@ -6,6 +6,6 @@
 // an image never leads out of it.
 //
 // An appliance may be frozen and cloned a thousand times. So nothing here wakes by itself: no garbage collection below a limit of
-// memory, no timers, no polling, and no thread but those that wait in the kernel. What must differ between clones is
+// memory, no timers but for the renewal of a lease once there is a network, no polling, and no thread but those that wait in the kernel. What must differ between clones is
 // not made before the host says hello.
 package inside

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -52,6 +53,7 @@ func run(ctx context.Context, version string, began int64) error {
 	// The kernel says nothing of a file that is not there: a kernel without modules has no tables.
 	if l, err := pid1.OpenLoader(pid1.ModuleDir); err == nil {
 		l.BootModules()
+		loadNICDriver(l, "/sys/bus/virtio/devices")
 	}
 	id, err := newIdentity()
 	if err != nil {
@@ -63,6 +65,11 @@ func run(ctx context.Context, version string, began int64) error {
 	}
 	defer p.Close()
 	s := &system{version: version, initNano: began, readyNano: sinceBoot(), tree: tree{treeRoot}, identity: id}
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.network.keep = func(task func(context.Context)) { tasks.Go(func() { task(ctx) }) }
 	return s.server().Serve(ctx, p)
 }
 

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,30 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/appliance/launchtest"
 	"taproom/internal/appliance/proto"
 )
-
-// toolsDisk makes a disk of tools that has one program.
-func toolsDisk(t *testing.T) string {
-	t.Helper()
-	root := t.TempDir()
-	for _, dir := range []string{"bin", "dev", "proc", "sys", "run", "tmp", "sysroot", "etc"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "etc/machine-id"), nil, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(root, "bin/tool"), "taproom/internal/appliance/inside/toolstest")
-	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	path := filepath.Join(t.TempDir(), "tools")
-	tool(t, "", "mksquashfs", root, path, "-quiet", "-no-progress", "-noI", "-noD", "-noF")
-	return path
-}
 
 // run runs the tool.
 func (m *machine) run(ctx context.Context, c proto.Command, args ...string) (stdout, stderr string, e proto.Exit, err error) {
@@ -58,7 +34,7 @@ func programsRunAndEnd(ctx context.Context, t *testing.T, p template) {
 	if _, _, _, err := m.run(ctx, proto.Command{}, "exit"); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("without the disk of tools: %v, want ENODEV", err)
 	}
-	m.attach(ctx, t, toolsDisk(t), toolsSerial, true)
+	m.attach(ctx, t, launchtest.Tools(t), toolsSerial, true)
 	if _, err := m.agent.Await(ctx, toolsSerial); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ type system struct {
 	tree                tree
 	identity            *identity
 	children            children
+	network             network
 
 	toolsLock    sync.Mutex
 	toolsMounted bool
@@ -42,6 +43,7 @@ func (s *system) server() *proto.Server {
 			proto.OpCopyIn:  s.copyIn,
 			proto.OpCopyOut: s.copyOut,
 			proto.OpRun:     s.run,
+			proto.OpConnect: s.connect,
 
 			proto.OpRead:        s.tree.read,
 			proto.OpWrite:       s.tree.write,

@@ -61,7 +61,7 @@ func Lock(ctx context.Context, outer cache.Folder, progress func(string)) (unloc
 // Find returns the newest kernel that was built with a configuration, whatever the source's version and the compiler. It runs
 // no program and waits for nobody.
 func Find(c cache.Folder, config Config) (kernel.Kernel, bool) {
-	list, _ := filepath.Glob(filepath.Join(c.Path(folder), config.prefix()+"*", imageName))
+	list, _ := filepath.Glob(c.Path(Place(config, "*")))
 	var newest string
 	var at int64
 	for _, path := range list {
@@ -77,6 +77,11 @@ func Find(c cache.Folder, config Config) (kernel.Kernel, bool) {
 
 // prefix begins the names of the kernels of a configuration.
 func (c Config) prefix() string { return c.Name + "-" + c.hash() + "-" }
+
+// Place is where in a cache a kernel lies that was built of inputs with a key.
+func Place(config Config, key string) string {
+	return filepath.Join(folder, config.prefix()+key, imageName)
+}
 
 // Build builds a kernel, or finds that there is one of the current source, configuration and compiler.
 func Build(ctx context.Context, c cache.Folder, config Config, o Options) (kernel.Kernel, error) {
@@ -118,7 +123,7 @@ func build(ctx context.Context, outer cache.Folder, config Config, o Options) (k
 	if m.Compiler, err = compiler(ctx); err != nil {
 		return kernel.Kernel{}, err
 	}
-	final := c.Path(config.prefix() + m.key())
+	final := filepath.Dir(outer.Path(Place(config, m.key())))
 	if cache.Exists(final) && !o.Force {
 		return kernel.Kernel{Image: filepath.Join(final, imageName), Version: filepath.Base(final)}, nil
 	}

@@ -261,19 +261,28 @@ func TestSourceThatCannotBeHadIsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestOurFragmentSaysNothingTwice(t *testing.T) {
+func TestOurFragmentsAgreeWithThemselves(t *testing.T) {
 	t.Parallel()
-	for _, config := range []Config{Appliance()} {
+	for name, fragment := range map[string][]byte{"appliance": applianceFragment, "guest": guestFragment} {
 		seen := map[string]bool{}
-		for line := range strings.Lines(string(config.Fragment)) {
-			name, _, found := strings.Cut(line, "=")
-			if found && seen[name] {
-				t.Errorf("%s: %s is set twice", config.Name, name)
+		for line := range strings.Lines(string(fragment)) {
+			option, _, found := strings.Cut(line, "=")
+			if found && seen[option] {
+				t.Errorf("%s: %s is set twice", name, option)
 			}
-			seen[name] = true
+			seen[option] = true
 		}
+	}
+	for _, config := range []Config{Appliance(), Guest()} {
 		if err := config.check(config.Fragment); err != nil {
 			t.Errorf("%s does not agree with itself: %v", config.Name, err)
 		}
+	}
+	// What the guest has of its own comes last, and wins.
+	if err := Guest().check(append(slices.Clone(applianceFragment), guestFragment...)); err != nil {
+		t.Error(err)
+	}
+	if err := Guest().check(applianceFragment); err == nil || !strings.Contains(err.Error(), `CONFIG_SMP is "", want "y"`) {
+		t.Errorf("a configuration that lacks the guest's part: %v", err)
 	}
 }

@@ -22,8 +22,16 @@ type Config struct {
 //go:embed config/appliance.config
 var applianceFragment []byte
 
+//go:embed config/guest.config
+var guestFragment []byte
+
 // Appliance is the kernel of disposable appliances: file systems, RAID, LVM, LUKS, virtio; one processor, no network, no ACPI.
 func Appliance() Config { return Config{Name: "appliance", Fragment: applianceFragment, steps: 1650} }
+
+// Guest is the kernel of the built-in guest: what Appliance has, and what QEMU's machines can have, several processors, ACPI, and IP.
+func Guest() Config {
+	return Config{Name: "guest", Fragment: slices.Concat(applianceFragment, guestFragment), steps: 1900}
+}
 
 // hash is a short name of what the configuration says.
 func (c Config) hash() string {

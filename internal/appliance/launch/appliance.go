@@ -20,7 +20,8 @@ type Appliance struct {
 	info  proto.Info
 
 	attaching sync.Mutex
-	used      bool // a disk was attached, or may have been
+	used      bool // a disk was attached, or may have been, or it had a network
+	connected bool // to a network
 
 	mu      sync.Mutex
 	over    bool

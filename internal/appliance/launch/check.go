@@ -32,11 +32,15 @@ func Check(ctx context.Context, s Spec) (func(context.Context, build.Files) erro
 		ctx, cancel := context.WithTimeoutCause(ctx, answerWithin, fmt.Errorf("nothing came within %v", answerWithin))
 		defer cancel()
 		wanted := wanted
-		wanted.Files = f
+		wanted.Files, wanted.NIC = f, f.Network
 		a, err := Launch(ctx, wanted)
 		if err != nil {
 			return fmt.Errorf("its first process does not answer: %w", err)
 		}
-		return errors.Join(a.Agent().Ping(ctx), a.Close())
+		err = a.Agent().Ping(ctx)
+		if err == nil && f.Network {
+			_, err = a.Connect(ctx, Network{})
+		}
+		return errors.Join(err, a.Close())
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // HandOverVersion changes with what is handed over and with what it means. Both sides must have the same.
-const HandOverVersion = 1
+const HandOverVersion = 2
 
 // Facts are what the next owner of an appliance has to know of it.
 type Facts struct {
@@ -23,6 +23,7 @@ type Facts struct {
 	Machine     string `json:"machine"`
 	Accelerator string `json:"accelerator"`
 	Memory      uint64 `json:"memory"` // MiB
+	NIC         bool   `json:"nic,omitempty"`
 }
 
 // Handed is an appliance on its way from the process that launched it to another one.
@@ -59,8 +60,8 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	if a.over || a.given {
 		return nil, errors.New("hand an appliance over: it was closed, or handed over before")
 	}
-	if a.used { // whatever a disk held may have taken the guest over, or QEMU
-		return nil, errors.New("hand an appliance over: it has had a disk")
+	if a.used { // whatever a disk held, or who was on the network, may have taken the guest over, or QEMU
+		return nil, errors.New("hand an appliance over: it has had a disk or a network")
 	}
 	r, ok := a.vm.(*running)
 	if !ok {
@@ -68,7 +69,10 @@ func (a *Appliance) HandOver() (_ *Handed, err error) {
 	}
 	p := r.qemu
 	h := &Handed{
-		Facts: Facts{PID: p.PID(), Start: p.StartTime(), Machine: a.l.machine.kind, Accelerator: a.l.machine.accel, Memory: a.l.machine.memory},
+		Facts: Facts{
+			PID: p.PID(), Start: p.StartTime(), Machine: a.l.machine.kind, Accelerator: a.l.machine.accel, Memory: a.l.machine.memory,
+			NIC: a.l.machine.nic,
+		},
 		Files: make([]*os.File, handedFiles),
 	}
 	defer func() {
@@ -127,7 +131,7 @@ func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 	if l.spec.Trace == nil {
 		l.spec.Trace = func(Stage, time.Time) {}
 	}
-	l.machine = machine{kind: h.Facts.Machine, accel: h.Facts.Accelerator, memory: h.Facts.Memory}
+	l.machine = machine{kind: h.Facts.Machine, accel: h.Facts.Accelerator, memory: h.Facts.Memory, nic: h.Facts.NIC}
 	agent, err := connection(h.Files[handedAgent])
 	if err != nil {
 		return nil, err

@@ -102,9 +102,15 @@ func (l *Launcher) Accelerator() string { return l.machine.accel }
 
 // resolve decides what the caller left open.
 func (l *Launcher) resolve(ctx context.Context) error {
-	l.machine = machine{files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory}
+	l.machine = machine{files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory, nic: l.spec.NIC}
 	if err := l.findPrograms(); err != nil {
 		return err
+	}
+	switch {
+	case l.spec.NIC && l.spec.Way == WayLibvirt:
+		return errors.New("a NIC is for appliances that are a QEMU of this user's own, not for a domain of libvirt's: use another way")
+	case l.spec.NIC && !l.spec.Files.Network:
+		return errors.New("the kernel has no network: appliances with a NIC boot from files that were prepared for it (build.Options.Network)")
 	}
 	if l.machine.memory == 0 {
 		l.machine.memory = max(DefaultMemory, uint64(l.spec.Files.Memory))

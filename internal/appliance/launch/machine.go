@@ -26,6 +26,7 @@ type machine struct {
 	kind   string // of machine: microvm, q35, pc
 	accel  string
 	memory uint64 // MiB
+	nic    bool
 }
 
 // Sets of descriptors. Those of disks that are attached later come behind.
@@ -139,6 +140,9 @@ func (m machine) devices(c *qemu.Config) {
 		},
 		m.device("virtio-scsi", qemu.Property{Key: "id", Value: "scsi0"}, qemu.Property{Key: "num_queues", Value: 1}),
 		m.device("virtio-rng", qemu.Property{Key: "rng", Value: "rng0"}),
+	}
+	if m.nic {
+		m.nicDevices(c)
 	}
 	if m.files.Tools != "" {
 		c.FDSets = append(c.FDSets, qemu.FDSet{ID: toolsSet, ReadOnly: toolsFile})

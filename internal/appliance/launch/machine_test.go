@@ -20,16 +20,24 @@ func testMachine(kind, accel string) machine {
 	}
 }
 
+func withNIC(kind string) machine {
+	m := testMachine(kind, "tcg")
+	m.nic = true
+	return m
+}
+
 func TestCommandLines(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		machine machine
 		use     memoryUse
 	}{
-		"microvm-cold":     {testMachine("microvm", "tcg"), ownMemory},
-		"microvm-template": {testMachine("microvm", "tcg"), frozenMemory},
-		"microvm-clone":    {testMachine("microvm", "tcg"), privateMemory},
-		"q35-cold-kvm":     {testMachine("q35", "kvm"), ownMemory},
+		"microvm-cold":         {testMachine("microvm", "tcg"), ownMemory},
+		"microvm-template":     {testMachine("microvm", "tcg"), frozenMemory},
+		"microvm-clone":        {testMachine("microvm", "tcg"), privateMemory},
+		"q35-cold-kvm":         {testMachine("q35", "kvm"), ownMemory},
+		"microvm-template-nic": {withNIC("microvm"), frozenMemory},
+		"q35-cold-nic":         {withNIC("q35"), ownMemory},
 		"pc-clone-tools": {func() machine {
 			m := testMachine("pc", "tcg")
 			m.files.Tools = "/cache/tools"

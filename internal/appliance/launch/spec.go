@@ -20,6 +20,7 @@ type Spec struct {
 	Memory      uint64 // MiB; 0: what the kernel needs, and at least DefaultMemory
 	Machine     string // "microvm", "q35" or "pc"; "": the fastest that boots this kernel
 	Accelerator string // "kvm" or "tcg"; "": what a trial says
+	NIC         bool   // it has a NIC, which Connect connects; without one there is no network at all
 	QEMU        string // path of the emulator; "": qemu-system-x86_64 of the search path
 	Launcher    string // path of taproom-launch; "": beside this program, or of the search path
 

@@ -24,13 +24,14 @@ type Order struct {
 	Launcher    string      `json:"launcher,omitempty"`
 	Cgroup      string      `json:"cgroup,omitempty"`
 	CacheDir    string      `json:"cache_dir,omitempty"`
+	NIC         bool        `json:"nic,omitempty"`
 }
 
 // NewOrder takes from a spec what a pool has to know.
 func NewOrder(k *host.Kernel, s launch.Spec) (Order, error) {
 	o := Order{
 		Files: s.Files, Memory: s.Memory, Machine: s.Machine, Accelerator: s.Accelerator, QEMU: s.QEMU, Launcher: s.Launcher,
-		Cgroup: s.Cgroup, CacheDir: s.CacheDir,
+		Cgroup: s.Cgroup, CacheDir: s.CacheDir, NIC: s.NIC,
 	}
 	var err error
 	if o.QEMU == "" {
@@ -56,7 +57,7 @@ func NewOrder(k *host.Kernel, s launch.Spec) (Order, error) {
 func (o Order) Spec(k *host.Kernel) launch.Spec {
 	return launch.Spec{
 		Kernel: k, Way: launch.WayTemplate, Files: o.Files, Memory: o.Memory, Machine: o.Machine, Accelerator: o.Accelerator,
-		QEMU: o.QEMU, Launcher: o.Launcher, Cgroup: o.Cgroup, CacheDir: o.CacheDir,
+		QEMU: o.QEMU, Launcher: o.Launcher, Cgroup: o.Cgroup, CacheDir: o.CacheDir, NIC: o.NIC,
 	}
 }
 

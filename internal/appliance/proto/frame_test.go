@@ -28,6 +28,8 @@ func messages() []Message {
 		&Remove{"/etc", true}, &Pair{"old", "new"}, &Chmod{"/etc", 0o700}, &Chown{"/etc", 1, 2, true}, &Truncate{"/etc", 3},
 		&Times{"/etc", -1, 2, true}, &Xattr{"/etc", "user.x", []byte("value"), true}, &Value{[]byte("value")}, &Names{[]string{"a", "b"}},
 		&Copy{"sda", "/etc", 1, 0o600, true}, &Run{[]string{"a", "b"}, []string{"A=b"}, "/tmp"}, &Exit{1, 9},
+		&Connect{[]byte{2, 0, 0, 0, 0, 1}, "10.0.0.2/24", "10.0.0.1", []string{"10.0.0.3"}},
+		&Link{"eth0", []byte{2, 0, 0, 0, 0, 1}, "10.0.0.2/24", "10.0.0.1", []string{"10.0.0.3"}},
 	}
 }
 

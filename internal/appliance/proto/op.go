@@ -38,6 +38,7 @@ const (
 	OpCopyIn
 	OpCopyOut
 	OpRun
+	OpConnect
 )
 
 func (o Op) String() string {
@@ -47,7 +48,7 @@ func (o Op) String() string {
 		OpWrite: "write", OpMkdir: "mkdir", OpRemove: "remove", OpRename: "rename", OpSymlink: "symlink", OpLink: "link",
 		OpReadlink: "readlink", OpChmod: "chmod", OpChown: "chown", OpTruncate: "truncate", OpSetTimes: "set times",
 		OpListXattr: "list attributes", OpGetXattr: "get attribute", OpSetXattr: "set attribute", OpRemoveXattr: "remove attribute",
-		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run",
+		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run", OpConnect: "connect",
 	}
 	if int(o) < len(names) && names[o] != "" {
 		return names[o]

@@ -22,7 +22,7 @@ const (
 	folder = "tools" // in the cache, with a lock of its own: packages are fetched for a while
 	suffix = ".squashfs"
 	// recipe changes whenever the same packages would make another disk. A program takes no disk of another recipe.
-	recipe = "1"
+	recipe = "2"
 )
 
 // ErrNoPackages is returned when the tools cannot be had.

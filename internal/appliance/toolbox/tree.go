@@ -117,7 +117,7 @@ func furnish(root string, list []item) error {
 		}
 	}
 	for name, to := range map[string]string{
-		"etc/mtab": "/proc/self/mounts", "var/run": "/run", "var/lock": "/run/lock", "var/tmp": "/tmp", "usr/bin/awk": "mawk",
+		"etc/mtab": "/proc/self/mounts", "etc/resolv.conf": "/run/resolv.conf", "var/run": "/run", "var/lock": "/run/lock", "var/tmp": "/tmp", "usr/bin/awk": "mawk",
 	} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err

@@ -1,0 +1,35 @@
+# descriptor 3: memory
+# descriptor 4: output
+# descriptor 5: agent
+# descriptor 6: monitor
+/usr/bin/qemu-system-x86_64 \
+  -name guest=appliance,debug-threads=on \
+  -no-reboot \
+  -nodefaults \
+  -no-user-config \
+  -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny \
+  -msg timestamp=on \
+  -machine microvm,acpi=off,pit=on,pic=on,rtc=on,auto-kernel-cmdline=on,isa-serial=on,memory-backend=ram \
+  -accel tcg,thread=single,tb-size=16 \
+  -cpu max \
+  -smp 1 \
+  -m size=128M \
+  -kernel /cache/vmlinux \
+  -initrd /cache/initrd \
+  -append quiet \
+  -object '{"qom-type":"rng-random","id":"rng0","filename":"/dev/urandom"}' \
+  -object '{"qom-type":"memory-backend-file","id":"ram","size":134217728,"mem-path":"/proc/self/fd/3","share":true}' \
+  -add-fd set=1,fd=4,opaque=output \
+  -chardev socket,id=agent,fd=5 \
+  -chardev socket,id=monitor,fd=6 \
+  -chardev file,id=console,path=/dev/fdset/1,append=on \
+  -netdev '{"type":"hubport","id":"nic","hubid":0}' \
+  -device '{"driver":"virtio-serial-device","id":"serial0","max_ports":2}' \
+  -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
+  -device '{"driver":"virtio-scsi-device","id":"scsi0","num_queues":1}' \
+  -device '{"driver":"virtio-rng-device","rng":"rng0"}' \
+  -device '{"driver":"virtio-net-device","netdev":"nic"}' \
+  -display none \
+  -mon chardev=monitor,mode=control \
+  -serial chardev:console \
+  -global virtio-mmio.force-legacy=false
