@@ -56,6 +56,11 @@ func (t table) render(add, del []Element) []string {
 		t.forget(x, gone)
 		out = append(out, fmt.Sprintf("! nft list set %s %s %s >/dev/null 2>&1 || ", t.family, t.name, sent)+command(x))
 	}
+	for _, bridge := range (seen{}).leavers(map[string][]string{targetSets: groups[targetSets]}) { // of mode open, where there is no such member
+		x := &nft.Transaction{}
+		t.forget(x, []string{bridge})
+		out = append(out, fmt.Sprintf("nft get element %s %s %s '{ \"%s\" }' >/dev/null 2>&1 || ! nft list set %[1]s %[2]s %[5]s >/dev/null 2>&1 || ", t.family, t.name, bridges, bridge, sent)+command(x))
+	}
 	return append(out, fmt.Sprintf("! nft list table %[1]s %[2]s >/dev/null 2>&1 || nft list table %[1]s %[2]s | grep -q 'elements =' || nft delete table %[1]s %[2]s", t.family, t.name))
 }
 

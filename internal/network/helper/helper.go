@@ -263,6 +263,7 @@ func (h *Helper) Remove(ctx context.Context, id spec.UUID) error {
 func (h *Helper) Forget(id spec.UUID) error {
 	h.files.Lock()
 	defer h.files.Unlock()
+	h.unserved.forget(id)
 	return ForgetLeases(h.o, id)
 }
 

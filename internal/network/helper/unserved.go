@@ -16,6 +16,9 @@ type unserved struct {
 	sets int // how often a network began or ended to be set
 }
 
+// maxUnserved bounds them. What is forgotten costs a question: a network that was asked for and never set is in nobody's way.
+const maxUnserved = 4096
+
 // now is what note is told of when the process was asked.
 func (u *unserved) now() int {
 	u.mu.Lock()
@@ -35,11 +38,18 @@ func (u *unserved) note(when int, serves []Observed, asked []spec.UUID) {
 		if slices.ContainsFunc(serves, func(o Observed) bool { return o.UUID == id }) {
 			continue
 		}
-		if u.ids == nil {
+		if u.ids == nil || len(u.ids) >= maxUnserved {
 			u.ids = map[spec.UUID]bool{}
 		}
 		u.ids[id] = true
 	}
+}
+
+// forget is when a network is no more: nobody will set it.
+func (u *unserved) forget(id spec.UUID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.ids, id)
 }
 
 // set is when a network begins to be set, and when that has ended, however. It reports whether it was one of them.

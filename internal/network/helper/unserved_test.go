@@ -20,6 +20,17 @@ func TestANetworkIsUnservedUntilItIsSetAndOnlyWhereNoneWasSetMeanwhile(t *testin
 	if !u.set(one) || u.set(one) {
 		t.Error("one that was asked for is unserved once, until it is set")
 	}
+	u.note(u.now(), nil, []spec.UUID{one})
+	u.forget(one)
+	if u.set(one) {
+		t.Error("one that is no more is kept")
+	}
+	for i := range 3 * maxUnserved {
+		u.note(u.now(), nil, []spec.UUID{{2, byte(i), byte(i >> 8)}})
+	}
+	if len(u.ids) > maxUnserved {
+		t.Errorf("%d are kept of networks that nobody sets", len(u.ids))
+	}
 	// It is asked for while it is set: the answer may be of before.
 	asked := u.now()
 	u.set(one)

@@ -47,7 +47,7 @@ type StepError struct {
 	Err  error
 }
 
-// Error implements error. Of a step that says all of what is to be served it names whom.
+// Error implements error. Of a step that says all of what is to be served it names whom, and of many elements the first.
 func (e *StepError) Error() string {
 	if b, ok := e.Step.(interface{ brief() string }); ok {
 		return fmt.Sprintf("%s: %v", b.brief(), e.Err)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"path"
 	"strings"
@@ -124,6 +125,24 @@ func (s ChangeElements) Deletes() bool { return len(s.Add) == 0 }
 
 // String implements Step.
 func (s ChangeElements) String() string { return strings.Join(s.render(s.Add, s.Del), "\n") }
+
+// briefly is how many elements an error shows: a network with ports of the host has a thousand and more, and the commands for
+// even one make all that it needs.
+const briefly = 3
+
+func (s ChangeElements) brief() string {
+	var some []string
+	for i, list := range [][]Element{s.Add, s.Del} {
+		for _, e := range list[:min(len(list), briefly-len(some))] {
+			some = append(some, [...]string{"add ", "delete "}[i]+e.Set+" "+e.Key)
+		}
+	}
+	text := "firewall: " + strings.Join(some, ", ")
+	if more := len(s.Add) + len(s.Del) - len(some); more > 0 {
+		text += fmt.Sprintf(", and %d elements more", more)
+	}
+	return text
+}
 
 // Apply implements Step.
 func (s ChangeElements) Apply(ctx context.Context, r *Run) error {
