@@ -15,8 +15,8 @@ type TBF struct {
 	// PeakBuffer is how many ticks of Peak pass at once.
 	PeakBuffer uint32
 	Limit      uint32 // bytes that may wait
-	// Segment is how large what leaves may be, in bytes, of a bucket that bounds nothing and only cuts; 0 leaves that to the
-	// buffers. The kernel does not tell it.
+	// Segment is how large what leaves may be, in bytes: larger segments are cut. 0 leaves that to the buffers. Only where Rate
+	// or Peak is CutRate. The kernel does not tell it.
 	Segment uint32
 }
 
@@ -29,6 +29,7 @@ const (
 	tcaTBFRate64 = 4
 	tcaTBFPeak64 = 5
 	tcaTBFBurst  = 6
+	tcaTBFPBurst = 7
 )
 
 // SetTBF puts a bucket at the root of a link, in the place of what is there, or changes the one that is: what waits in it goes
@@ -51,7 +52,10 @@ func (p *Pipeline) tbf(h *nl.TcMsg, t TBF, done func(error)) {
 	o.AddRtAttr(tcaTBFParms, append(parms, words(t.Limit, t.Buffer, t.PeakBuffer)...))
 	rate64(o, tcaTBFRate64, t.Rate)
 	rate64(o, tcaTBFPeak64, t.Peak)
-	if t.Segment > 0 {
+	switch {
+	case t.Segment > 0 && t.Peak > 0:
+		o.AddRtAttr(tcaTBFPBurst, nl.Uint32Attr(t.Segment))
+	case t.Segment > 0:
 		o.AddRtAttr(tcaTBFBurst, nl.Uint32Attr(t.Segment))
 	}
 	p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, h, without("TBF", "CONFIG_NET_SCH_TBF", done), kindOf("tbf"), o)

@@ -81,10 +81,12 @@ func pump(from, to *os.File, largest *atomic.Int64) {
 	}
 }
 
-// raise gives a card its addresses and brings it up.
+// raise gives a link its addresses and brings it up.
 func raise(k *host.Kernel, index int, card Card, address []byte) error {
-	if err := k.SetMAC(index, net.HardwareAddr(address).String()); err != nil {
-		return err
+	if address != nil {
+		if err := k.SetMAC(index, net.HardwareAddr(address).String()); err != nil {
+			return err
+		}
 	}
 	if card.MTU != 0 {
 		if err := k.SetMTU(index, card.MTU); err != nil {

@@ -78,7 +78,7 @@ func TestTrafficGoesBothWaysInSegmentsOf64KiB(t *testing.T) {
 		}
 		await(t, f, 32<<20)
 		f.Stop()
-		size := Datagram(way.address, 1500)
+		size := Transport{Six: way.address.Is6()}.datagram(1500)
 		if f, err = UDP(t.Context(), way.from, way.to, way.address, size, 10<<20); err != nil {
 			t.Fatalf("%s: UDP: %v", way.name, err)
 		}
@@ -141,5 +141,19 @@ func TestQuantilesOfDelays(t *testing.T) {
 		if got := d.Quantile(q); got != want {
 			t.Errorf("the %v quantile of 1 to 100 is %v, want %v", q, got, want)
 		}
+	}
+}
+
+func TestSharesOfATransport(t *testing.T) {
+	t.Parallel()
+	want := map[string]float64{"tcp": 1, "tcp4": 1, "udp": 1472.0 / 1448, "tcp/ipv6": 1428.0 / 1448, "tcp4/ipv6": 1428.0 / 1448, "udp/ipv6": 1452.0 / 1448}
+	for _, x := range Transports() {
+		if got := x.Share(1500); got != want[x.String()] {
+			t.Errorf("%v has %v, want %v", x, got, want[x.String()])
+		}
+		delete(want, x.String())
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is said of %v", want)
 	}
 }

@@ -16,14 +16,6 @@ const (
 	udpOver6 = 40 + 8
 )
 
-// Datagram is the largest payload of UDP in one frame.
-func Datagram(address netip.Addr, mtu int) int {
-	if address.Is4() {
-		return mtu - udpOver4
-	}
-	return mtu - udpOver6
-}
-
 const (
 	// burst is for how long a sender of datagrams may be silent: it wakes up so often and sends what is due.
 	burst = 2 * time.Millisecond

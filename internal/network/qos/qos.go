@@ -79,25 +79,31 @@ func atOnce(rate uint64, mtu int) uint64 {
 	return max(rate/perSecond, uint64(frames*(max(mtu, standardMTU)+ethernet)))
 }
 
+// largest is what a segment of 64 KiB is on the wire, in bytes, over IPv6 too.
+func largest(mtu int) uint64 { return Wire(66, mtu) }
+
 // Bucket is what keeps a limit on a link of its own; the zero value where there is none. The delay that it adds is that of what
-// may wait: 40 ms at 1,024 KiB/s and 10 ms from 4,096 up. Segments of 64 KiB, which would take 64 ms there, are cut.
+// may wait: 40 ms at 1,024 KiB/s and 10 ms from 4,096 up. Segments of 64 KiB, which would take 64 ms there, are cut as they come
+// to wait. One that waits already when a limit is lowered is not, and would never fit a bucket that is smaller than it: every
+// bucket holds the largest, and what cuts is a peak that bounds nothing. A peak that bounds cannot cut.
 func (l Limit) Bucket(mtu int) host.TBF {
 	if l.Average == 0 {
 		return host.TBF{}
 	}
 	rate := Wire(l.Average, mtu)
-	fastest, burst := rate, atOnce(rate, mtu)
-	t := host.TBF{Rate: rate}
-	if l.Burst > 0 {
-		burst = max(burst, Wire(l.Burst, mtu))
-		if l.Peak > l.Average {
-			fastest = Wire(l.Peak, mtu)
-			t.Peak = fastest
-			t.PeakBuffer = host.Ticks(atOnce(fastest, mtu), fastest)
-		}
+	burst, t := atOnce(rate, mtu), host.TBF{Rate: rate, Limit: waits(rate, mtu)}
+	switch {
+	case l.Burst > 0 && l.Peak > l.Average:
+		t.Peak = Wire(l.Peak, mtu)
+		t.PeakBuffer = host.Ticks(max(atOnce(t.Peak, mtu), largest(mtu)), t.Peak)
+		t.Limit = max(waits(t.Peak, mtu), uint32(2*largest(mtu)))
+	case burst < largest(mtu):
+		t.Peak, t.Segment = host.CutRate, uint32(burst)
 	}
-	t.Buffer = host.Ticks(burst, rate)
-	t.Limit = waits(fastest, mtu)
+	if l.Burst > 0 {
+		burst = Wire(l.Burst, mtu)
+	}
+	t.Buffer = host.Ticks(max(burst, atOnce(rate, mtu), largest(mtu)), rate)
 	return t
 }
 
@@ -115,8 +121,10 @@ type Queue struct {
 // None reports whether it bounds nothing.
 func (q Queue) None() bool { return q.Tree == nil && q.Bucket == host.TBF{} }
 
-// Equal reports whether two bound alike.
+// Equal reports whether two bound alike. How large the pieces are that a bucket cuts is not told by the kernel, and follows from
+// its rate.
 func (q Queue) Equal(o Queue) bool {
+	q.Bucket.Segment, o.Bucket.Segment = 0, 0
 	if q.Bucket != o.Bucket || (q.Tree == nil) != (o.Tree == nil) {
 		return false
 	}

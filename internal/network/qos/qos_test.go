@@ -51,17 +51,23 @@ func TestReadTakesWhatADocumentSays(t *testing.T) {
 func TestABucketPassesTenMillisecondsAtOnceAndFramesInAnyCase(t *testing.T) {
 	t.Parallel()
 	const slow, fast = 1096370, 70167693 // 1 and 64 MiB/s
+	const segment = 70664                // of 64 KiB, with its headers
 	for name, c := range map[string]struct {
 		limit qos.Limit
 		mtu   int
 		want  host.TBF
 	}{
 		"none":                   {qos.Limit{Floor: 7}, 0, host.TBF{}},
-		"slow":                   {qos.Limit{Average: 1024}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(slow/100, slow), Limit: 40000}},
-		"crawl":                  {qos.Limit{Average: 1}, 0, host.TBF{Rate: 1071, Buffer: host.Ticks(3028, 1071), Limit: 40000}},
+		"slow":                   {qos.Limit{Average: 1024}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(segment, slow), Peak: host.CutRate, Limit: 40000, Segment: slow / 100}},
+		"crawl":                  {qos.Limit{Average: 1}, 0, host.TBF{Rate: 1071, Buffer: host.Ticks(segment, 1071), Peak: host.CutRate, Limit: 40000, Segment: 3028}},
 		"fast":                   {qos.Limit{Average: 65536}, 0, host.TBF{Rate: fast, Buffer: host.Ticks(fast/100, fast), Limit: fast / 100}},
-		"a peak without a burst": {qos.Limit{Average: 1024, Peak: 4096}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(slow/100, slow), Limit: 40000}},
-		"a burst without a peak": {qos.Limit{Average: 1024, Burst: 1024}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(slow, slow), Limit: 40000}},
+		"a peak without a burst": {qos.Limit{Average: 1024, Peak: 4096}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(segment, slow), Peak: host.CutRate, Limit: 40000, Segment: slow / 100}},
+		"a burst without a peak": {qos.Limit{Average: 1024, Burst: 1024}, 0, host.TBF{Rate: slow, Buffer: host.Ticks(slow, slow), Peak: host.CutRate, Limit: 40000, Segment: slow / 100}},
+		"a slow peak": {
+			qos.Limit{Average: 64, Peak: 1024, Burst: 1024},
+			0,
+			host.TBF{Rate: slow / 16, Buffer: host.Ticks(slow, slow/16), Peak: slow, PeakBuffer: host.Ticks(segment, slow), Limit: 2 * segment},
+		},
 		"both": {
 			qos.Limit{Average: 1024, Peak: 65536, Burst: 1024},
 			0,
