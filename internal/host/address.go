@@ -83,28 +83,36 @@ func parseAddress(m []byte) (int, netip.Prefix, error) {
 // An IPv6 address is good at once: nobody is asked whether he has it. The question would take a second, and wait for a
 // carrier, which a bridge has not when all its ports are down; and the prefix is ours to give out.
 func (k *Kernel) AddAddress(index int, p netip.Prefix) error {
-	err := k.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, index, p)
-	if err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("add address %s to link %d: %w", p, index, err)
-	}
-	return nil
+	var out error
+	l := k.Pipeline()
+	l.AddAddress(index, p, func(err error) { out = err })
+	l.Flush()
+	return out
+}
+
+// AddAddress is Kernel.AddAddress; done learns how it ended.
+func (p *Pipeline) AddAddress(index int, a netip.Prefix, done func(error)) {
+	p.send("address add", message(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL, addressData(unix.RTM_NEWADDR, index, a)...), func(_ []byte, err error) {
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			done(fmt.Errorf("add address %s to link %d: %w", a, index, err))
+			return
+		}
+		done(nil)
+	})
 }
 
 // DelAddress takes an address off a link. One that is not there is not an error.
 func (k *Kernel) DelAddress(index int, p netip.Prefix) error {
-	err := k.address(unix.RTM_DELADDR, 0, index, p)
+	k.Step("address delete")
+	err := k.do(unix.RTM_DELADDR, 0, addressData(unix.RTM_DELADDR, index, p)...)
 	if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove address %s from link %d: %w", p, index, err)
 	}
 	return nil
 }
 
-func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
-	if kind == unix.RTM_NEWADDR {
-		k.Step("address add")
-	} else {
-		k.Step("address delete")
-	}
+// addressData is what a request of a kind says of an address.
+func addressData(kind, index int, p netip.Prefix) []nl.NetlinkRequestData {
 	family := unix.AF_INET
 	if p.Addr().Is6() {
 		family = unix.AF_INET6
@@ -119,7 +127,7 @@ func (k *Kernel) address(kind, flags, index int, p netip.Prefix) error {
 	if family == unix.AF_INET6 && kind == unix.RTM_NEWADDR {
 		data = append(data, nl.NewRtAttr(unix.IFA_FLAGS, nl.Uint32Attr(unix.IFA_F_NODAD)))
 	}
-	return k.do(kind, flags, data...)
+	return data
 }
 
 func lastAddress(p netip.Prefix) []byte {

@@ -17,13 +17,20 @@ import (
 const pipelineWindow = 64
 
 // Pipeline sends requests about links one behind the other and reads their answers later, which it matches by sequence
-// number. The kernel carries them out in their order. Only failures and what was asked for are answered, so many requests
-// cost one answer. It belongs to one goroutine; Flush ends it.
+// number. The kernel carries them out in their order. Only failures, what was asked for and the last request are answered, so
+// many requests cost one answer. It belongs to one goroutine; Flush ends it.
 type Pipeline struct {
 	k       *Kernel
 	c       *rtnl
 	waiting map[uint32]*answer
-	err     error // that ended the conversation
+	last    *pending // is sent when the next one comes, or as the last
+	err     error    // that ended the conversation
+}
+
+// pending is a request that is still to be sent.
+type pending struct {
+	step string
+	r    *nl.NetlinkRequest
 }
 
 // answer is what a request came to.
@@ -44,28 +51,36 @@ func (k *Kernel) Pipeline() *Pipeline {
 	return &Pipeline{k: k, c: c, waiting: map[uint32]*answer{}, err: err}
 }
 
-// send announces a request and sends it. done is called by Flush at the latest, in the order of the requests.
+// send sends a request, once it is known whether it is the last. done is called by Flush at the latest, in the order of the
+// requests.
 func (p *Pipeline) send(step string, r *nl.NetlinkRequest, done func(reply []byte, err error)) {
+	if p.err == nil {
+		p.transmit(0)
+	}
 	if p.err != nil {
 		done(nil, p.err)
 		return
 	}
-	p.k.Step(step)
-	if err := p.transmit(r); err != nil {
-		p.fail(err)
-		p.tell(r.Seq)
-		done(nil, p.err)
-		return
-	}
-	p.waiting[r.Seq] = &answer{done: done}
+	r.Seq = atomic.AddUint32(&p.c.handle.Seq, 1)
+	p.waiting[r.Seq], p.last = &answer{done: done}, &pending{step, r}
 	if len(p.waiting) == pipelineWindow {
 		p.drain()
 	}
 }
 
-func (p *Pipeline) transmit(r *nl.NetlinkRequest) error {
-	r.Seq = atomic.AddUint32(&p.c.handle.Seq, 1)
-	return unix.Sendto(p.c.handle.Socket.GetFd(), r.Serialize(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+// transmit announces the request that is pending, if one is, and sends it.
+func (p *Pipeline) transmit(flags uint16) {
+	if p.last == nil {
+		return
+	}
+	step, r := p.last.step, p.last.r
+	p.last = nil
+	p.k.Step(step)
+	r.Flags |= flags
+	if err := unix.Sendto(p.c.handle.Socket.GetFd(), r.Serialize(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		p.fail(err)
+		p.tell(r.Seq + 1)
+	}
 }
 
 // Flush waits until everything that was sent is answered, and ends the conversation.
@@ -79,21 +94,22 @@ func (p *Pipeline) Flush() {
 	p.c = nil
 }
 
-// drain reads the answers to what is under way. What follows the last request is a message without a meaning that wants an
-// acknowledgement: the kernel answers in order, so what it did not complain of until then is done.
+// drain reads the answers to what is under way. The last request is acknowledged: the kernel answers in order, so what it did
+// not complain of until then is done.
 func (p *Pipeline) drain() {
-	end := message(unix.NLMSG_NOOP, unix.NLM_F_ACK)
-	err := p.transmit(end)
-	for err == nil {
-		var over bool
-		if over, err = p.receive(end.Seq); over {
-			break
-		}
+	end := p.last.r.Seq
+	p.transmit(unix.NLM_F_ACK)
+	if p.err != nil {
+		return
+	}
+	var err error
+	for over := false; !over && err == nil; {
+		over, err = p.receive(end)
 	}
 	if err != nil {
 		p.fail(err)
 	}
-	p.tell(end.Seq)
+	p.tell(end + 1)
 }
 
 // tell calls those who wait, in the order in which they sent. end is the number after the last.
@@ -125,7 +141,7 @@ func (p *Pipeline) receive(last uint32) (over bool, err error) {
 		return false, err
 	}
 	for _, m := range msgs {
-		over = over || m.Header.Seq == last
+		over = over || m.Header.Seq == last && m.Header.Type == unix.NLMSG_ERROR // which comes behind what was asked for
 		a := p.waiting[m.Header.Seq]
 		switch {
 		case a == nil:

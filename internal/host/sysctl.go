@@ -1,10 +1,14 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sysctl reads a setting by its path below /proc/sys ("net/ipv4/ip_forward"), in the Kernel's network namespace.
@@ -29,9 +33,23 @@ func (k *Kernel) SetSysctl(path, value string) error {
 	if err != nil {
 		return err
 	}
-	k.InNetNS(func() { err = os.WriteFile(file, []byte(value), 0) })
+	k.InNetNS(func() { err = writeOnce(file, value) })
 	if err != nil {
 		return fmt.Errorf("set sysctl %s to %s: %w", path, value, err)
+	}
+	return nil
+}
+
+// writeOnce writes into a file that is there. A setting is no file to wait for, so it is none of the runtime's, which would ask
+// three times for that.
+func writeOnce(file, value string) error {
+	fd, err := ignoringEINTR(func() (int, error) { return unix.Open(file, unix.O_WRONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: file, Err: err}
+	}
+	_, err = ignoringEINTR(func() (int, error) { return unix.Write(fd, []byte(value)) })
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return &fs.PathError{Op: "write", Path: file, Err: err}
 	}
 	return nil
 }

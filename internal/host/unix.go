@@ -142,6 +142,10 @@ func (k *Kernel) DialUnix(ctx context.Context, path string) (net.Conn, error) {
 func dialUnix(ctx context.Context, path string) (*net.UnixConn, error) {
 	var c *net.UnixConn
 	err := withShortPath(path, func(short string) error {
+		// Nothing is cheap to find: on a host without a system bus each network asks for one, twice.
+		if err := unix.Access(short, unix.F_OK); errors.Is(err, unix.ENOENT) {
+			return err
+		}
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", short)
 		if err == nil {
 			c = conn.(*net.UnixConn)

@@ -288,12 +288,15 @@ func (s AddAddress) String() string {
 }
 
 // Apply implements Step.
-func (s AddAddress) Apply(_ context.Context, r *Run) error {
+func (s AddAddress) Apply(_ context.Context, r *Run) error { return alone(r, s) }
+
+func (s AddAddress) send(p *host.Pipeline, r *Run, done func(error)) {
 	i, err := r.index(s.Link.Name, s.Link.Index)
 	if err != nil {
-		return err
+		done(err)
+		return
 	}
-	return r.Kernel.AddAddress(i, s.Address)
+	p.AddAddress(i, s.Address, done)
 }
 
 // DelAddress takes an address off a link.

@@ -3,7 +3,9 @@ package state
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,4 +123,38 @@ func TestLinksThatWereAboutToGoAreOursAndGoOrStay(t *testing.T) {
 		t.Error(err)
 	}
 	empty(t, e)
+}
+
+// A bridge is made, labelled, quietened and then all the rest of it is under way together.
+func TestANewBridgeIsFewConversations(t *testing.T) {
+	t.Parallel()
+	want := State{Bridges: map[string]Bridge{"virbr0": {
+		Owner: "a", MAC: "52:54:00:00:00:01", Static: true, Up: true, LinkLocal: []netip.Prefix{netip.MustParsePrefix("fe80::1/64")},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24"), netip.MustParsePrefix("2001:db8::1/64")},
+	}}}
+	p, err := Diff(&Env{Group: testGroup}, Observed{}, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made []string
+	together := 0
+	for i, s := range p {
+		_, is := s.(piped)
+		if is && i > 0 && together > 0 {
+			together++
+			continue
+		}
+		together = 0
+		if is {
+			together = 1
+		}
+		made = append(made, s.String())
+	}
+	sysctl := "sysctl -q -w net/ipv6/conf/virbr0/"
+	if d := cmp.Diff([]string{
+		"ip link add name virbr0 address 52:54:00:00:00:01 group " + strconv.Itoa(testGroup) + " type bridge forward_delay 0 stp_state 0", "ip link set dev virbr0 alias taproom:a",
+		sysctl + "addr_gen_mode=1", sysctl + "accept_ra=0", sysctl + "autoconf=0", sysctl + "disable_ipv6=0", "ip address add 192.0.2.1/24 broadcast + dev virbr0",
+	}, made); d != "" || together != 4 {
+		t.Errorf("conversations begin with (-want +got):\n%s\nof the last %d steps; want 4: three addresses, and up", d, together)
+	}
 }
