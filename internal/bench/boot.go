@@ -36,9 +36,9 @@ func runBoot(ctx context.Context, o Options) (r *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, b.stages.series()...)
-	r.add(all, append(skipped, more...)...)
-	r.add([]Series{{Name: "template.made", Unit: "ms", Samples: []float64{b.made}}})
+	all = slices.Concat(all, b.stages.series(), b.facts.series())
+	r.add(all, slices.Concat(skipped, b.floor.skipped, more)...)
+	r.add(b.once)
 	r.Boot, err = b.describe(ctx, o.Rounds, all)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func runBoot(ctx context.Context, o Options) (r *Report, err error) {
 
 // BootWays are the ways to an appliance that are measured.
 func BootWays() []string {
-	return []string{"verbose", "cold", "template", "mounted", "pool", "pool_mounted"}
+	return append([]string{"verbose", "cold", "template", "mounted", "pool", "pool_mounted"}, floorWays...)
 }
 
 // contenders are the floor and the ways that were asked for.
@@ -58,9 +58,12 @@ func (b *bootBench) contenders() []Contender {
 		"verbose": b.run(b.verbose, "verbose"), "cold": b.run(b.cold, "cold"), "template": b.run(b.clones, "template"),
 		"mounted": b.mounted(b.clones.Launch), "pool": b.askedByCLI, "pool_mounted": b.mounted(b.fromPool),
 	}
+	if b.floor.clones != nil {
+		run["floor_cold"], run["floor_template"] = b.run(b.floor.cold, "floor_cold"), b.run(b.floor.clones, "floor_template")
+	}
 	out := []Contender{{Name: "floor.qemu", Unit: "ms", Run: b.emptyQEMU}}
 	for _, way := range BootWays() {
-		if slices.Contains(b.o.Ways, way) {
+		if slices.Contains(b.o.Ways, way) && run[way] != nil {
 			out = append(out, Contender{Name: way + ".ready", Unit: "ms", Run: run[way]})
 		}
 	}
@@ -77,9 +80,11 @@ type bootBench struct {
 	spec  launch.Spec
 	// Appliances that boot, with a kernel that tells of it and with one that is quiet, and clones.
 	verbose, cold, clones *launch.Launcher
-	made                  float64 // ms until the template could be cloned
-	socket                string  // of the pool
+	floor                 bootFloor
+	socket                string // of the pool
 	stages                stages
+	facts                 facts
+	once                  []Series // what is not measured in rounds
 }
 
 // poolOptions are of the pool that the benchmark has to itself.
@@ -121,7 +126,10 @@ func newBootBench(ctx context.Context, o Options) (_ *bootBench, err error) {
 	if b.clones, err = launch.Open(ctx, clones); err != nil {
 		return nil, err
 	}
-	b.made = milliseconds(time.Since(began))
+	b.once = []Series{{Name: "template.made", Unit: "ms", Samples: []float64{milliseconds(time.Since(began))}}}
+	if err := b.openFloor(ctx); err != nil {
+		return nil, err
+	}
 	return b, b.startPool(ctx)
 }
 
@@ -177,7 +185,7 @@ func (b *bootBench) close(ctx context.Context) error {
 	if b.socket != "" {
 		errs = append(errs, pool.Stop(ctx, b.k, b.socket))
 	}
-	for _, l := range []*launch.Launcher{b.verbose, b.cold, b.clones} {
+	for _, l := range []*launch.Launcher{b.verbose, b.cold, b.clones, b.floor.cold, b.floor.clones} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}

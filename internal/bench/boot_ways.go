@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,6 +36,9 @@ func (b *bootBench) run(l *launch.Launcher, way string) func(context.Context) (f
 			return 0, err
 		}
 		took := milliseconds(time.Since(began))
+		if err := b.facts.learn(a, way); err != nil {
+			return 0, errors.Join(err, a.Close())
+		}
 		asked := time.Now()
 		if err := a.Shutdown(ctx); err != nil {
 			return 0, err

@@ -11,7 +11,8 @@ import (
 // that with signals.
 func littleIsTranslated(t *testing.T, l *Launcher) {
 	if l.Accelerator() != "tcg" {
-		t.Skipf("%s translates nothing", l.Accelerator())
+		t.Logf("%s translates nothing", l.Accelerator())
+		return
 	}
 	a := launched(t, l)
 	var said struct {
