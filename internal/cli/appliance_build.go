@@ -25,7 +25,7 @@ processors and 3 GiB of disk meanwhile, and the packages gcc, make, flex, bison,
 --kernel auto it is built where those packages are, and the distribution's kernel is fetched where they are not.
 
 With --guest a second kernel is built as well: the same with several processors, ACPI, IP and drivers for QEMU's NICs. The guest of
-taproom demo boots it from then on, and so do appliances that are to have a network, until taproom appliance clean --all.
+taproom demo boots it from then on, and so do appliances that are to have a network.
 
 All of it goes into the cache: /var/cache/taproom/guest for root, taproom/guest in the user's own cache for others. The same
 sources and compiler give the same bytes. Nothing is installed, and nothing else of the host is changed. Interrupted, it leaves

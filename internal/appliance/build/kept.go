@@ -86,8 +86,21 @@ func initramfsOf(c cache.Folder, o Options) []string {
 	return paths
 }
 
+// isGuests says whether the built-in guest boots a kernel: its definitions name a link to it.
+func isGuests(c cache.Folder, k Kept) bool {
+	if k.Kind != "kernel" {
+		return false
+	}
+	linked, err := os.Stat(c.Path(kernel.GuestLink))
+	if err != nil {
+		return false
+	}
+	own, err := os.Stat(k.file)
+	return err == nil && os.SameFile(linked, own)
+}
+
 // Clean removes what List shows and this program does not take, or all of it, and returns what it removed. What another process
-// makes it waits for; what programs that run launch appliances from stays. An appliance that runs has read what it needs, but for
+// makes it waits for; what programs that run launch appliances from stays, and so does the kernel that the built-in guest boots. An appliance that runs has read what it needs, but for
 // the tools: their disk stays open until the appliance ends.
 func Clean(ctx context.Context, o Options, all bool) ([]Kept, error) {
 	c, err := cache.Open(o.CacheDir)
@@ -111,6 +124,10 @@ func Clean(ctx context.Context, o Options, all bool) ([]Kept, error) {
 	gone := []Kept{}
 	for _, k := range list {
 		if k.Current && !all {
+			continue
+		}
+		if isGuests(c, k) {
+			o.Progress(fmt.Sprintf("kept %s: the built-in guest boots it", k.Path))
 			continue
 		}
 		err := cache.Remove(k.Path, k.file)

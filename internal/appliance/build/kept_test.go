@@ -14,6 +14,7 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/kbuild"
+	"taproom/internal/appliance/kernel"
 	"taproom/internal/appliance/kernel/kerneltest"
 	"taproom/internal/appliance/toolbox"
 )
@@ -96,13 +97,22 @@ func TestWhatIsLaunchedFromIsNotRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	guests := filepath.Join(o.CacheDir, "own/guest-123456789abc-x")
+	for _, name := range []string{"manifest.json", "vmlinux"} {
+		if err := errors.Join(os.MkdirAll(guests, 0o755), os.WriteFile(filepath.Join(guests, name), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(guests, "vmlinux"), filepath.Join(o.CacheDir, kernel.GuestLink)); err != nil {
+		t.Fatal(err)
+	}
 	release, err := cache.Hold(filepath.Join(own, "vmlinux"), f.Initrd, tools)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var said []string
 	o.Progress = func(what string) { said = append(said, what) }
-	if gone, err := Clean(t.Context(), o, true); err != nil || len(gone) != 0 || len(said) != 3 {
+	if gone, err := Clean(t.Context(), o, true); err != nil || len(gone) != 0 || len(said) != 4 {
 		t.Errorf("removed %v, %v, saying %q, want nothing", gone, err, said)
 	}
 	long := time.Now().Add(-2 * unusedFor)
@@ -114,8 +124,8 @@ func TestWhatIsLaunchedFromIsNotRemoved(t *testing.T) {
 		t.Errorf("%v, and what is launched from is there: %v", err, cache.Exists(f.Initrd))
 	}
 	release()
-	if gone, err := Clean(t.Context(), o, true); err != nil || len(gone) != 4 {
-		t.Errorf("removed %v, %v, want all", gone, err)
+	if gone, err := Clean(t.Context(), o, true); err != nil || len(gone) != 4 || !cache.Exists(guests) {
+		t.Errorf("removed %v, %v, want all but what the built-in guest boots", gone, err)
 	}
 }
 

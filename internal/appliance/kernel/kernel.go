@@ -27,6 +27,10 @@ const (
 	modulesName  = "modules"
 )
 
+// GuestLink is the name in the cache of a link to the kernel that the built-in guest boots: the distribution's, or our own. Definitions
+// of guests have it in them.
+const GuestLink = "kernel"
+
 // ErrNoKernel is returned when there is no kernel in the cache and none can be fetched.
 var ErrNoKernel = errors.New("no guest kernel")
 
