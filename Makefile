@@ -121,6 +121,7 @@ bench-peers: build ## the same by turns with the distribution's libvirtd and dns
 	bin/taproom bench networks --peers build/peers --rounds 5 --active 1,20,100
 	bin/taproom bench copy --peers build/peers --rounds 3
 	bin/taproom bench boot --peers build/peers --rounds 5
+	bin/taproom bench inspect --peers build/peers
 
 BASE ?= HEAD
 bench-ab: build ## this tree by turns with revision BASE, and whether they differ

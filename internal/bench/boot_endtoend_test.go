@@ -58,7 +58,7 @@ func TestTheCommandHasAHundredAppliancesAliveAtATime(t *testing.T) {
 	if os.Getenv("TAPROOM_LONG") != "" {
 		most = "1000"
 	}
-	r := report(t, programs(t), "parallel", "--appliances", most)
+	r := report(t, programs(t), "parallel", "--appliances", most, "--images", "0")
 	figures := []string{"clones count", "pss MB"}
 	alive := fewer(r, most)
 	if alive == "" {

@@ -31,6 +31,8 @@ type Options struct {
 	Copied     int      // MiB, where a copy is the question
 	Ways       []string // to an appliance: some of BootWays
 	Appliances []int    // alive at a time, where that is the question
+	Images     int      // that are inspected; 0: none
+	Workers    int      // that inspect them
 	Progress   func(done, total int)
 }
 
@@ -65,6 +67,7 @@ func Members() []Member {
 		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy},
 		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot},
 		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel},
+		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }

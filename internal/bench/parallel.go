@@ -46,6 +46,9 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 		most = max(most, len(s.ready))
 		r.Plot.Points = append(r.Plot.Points, Point{float64(len(s.ready)), s.took.Seconds()})
 		r.add(s.series())
+		if s.crowded != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("%d of %d have mounted a disk: %v", s.grown, len(s.ready), s.crowded))
+		}
 		if s.refused != nil {
 			r.Notes = append(r.Notes, s.refused.Error())
 			r.Skipped = append(r.Skipped, Skip{Name: "pss_mounted", Why: "appliances grow when they mount, and there is no memory for that"})
@@ -58,6 +61,11 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 		if end, ok := r.Figure("time." + strconv.Itoa(most)); ok && most != steps[0] {
 			r.Notes = append(r.Notes, fmt.Sprintf("time for each at %d: %.2f of that at %d",
 				most, end.Median/float64(most)/(first.Median/float64(steps[0])), steps[0]))
+		}
+	}
+	if o.Images > 0 {
+		if err := inspectInto(ctx, r, o); err != nil {
+			return nil, err
 		}
 	}
 	r.Host.QEMU, err = qemuVersion(ctx)
@@ -123,6 +131,8 @@ type parallelStep struct {
 	most  uint64    // bytes, the most that one takes
 
 	pss, drop, mounted float64 // MB each; mounted is 0 where it was not measured
+	grown              int     // how many have mounted the disk
+	crowded            error   // why no more of them did
 }
 
 // step launches n appliances, measures them, and closes them. The last one mounts a disk in each before that.
@@ -141,7 +151,7 @@ func (b *parallelBench) step(ctx context.Context, n int, last bool) (_ *parallel
 	if len(s.ready) == 0 {
 		return nil, s.refused
 	}
-	if s.pss, err = s.meanPSS(); err != nil {
+	if s.pss, err = meanPSS(s.ready); err != nil {
 		return nil, err
 	}
 	after, err := b.k.MemoryRoom()
@@ -246,27 +256,60 @@ func (b *parallelBench) admit(s *parallelStep) error {
 	return l.Admit()
 }
 
-// mountAll mounts the disk in each and measures again.
+// mountAll mounts the disk in each, as far as there is memory for what they grow by, and measures those again.
 func (b *parallelBench) mountAll(ctx context.Context, s *parallelStep) error {
-	err := inParallel(len(s.ready), func(i int) error { return mountAndList(ctx, s.ready[i], b.disk) })
+	grown := make([]*launch.Appliance, len(s.ready))
+	err := inParallel(len(s.ready), func(i int) error {
+		if full, err := b.full(s); full || err != nil {
+			return err
+		}
+		if err := mountAndList(ctx, s.ready[i], b.disk); err != nil {
+			return err
+		}
+		grown[i] = s.ready[i]
+		pss, err := s.ready[i].PSS()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.most = max(s.most, pss)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	s.mounted, err = s.meanPSS()
+	grown = slices.DeleteFunc(grown, func(a *launch.Appliance) bool { return a == nil })
+	s.grown = len(grown)
+	if s.grown > 0 {
+		s.mounted, err = meanPSS(grown)
+	}
 	return err
 }
 
+// full measures whether there is no memory any more for one that mounts a disk: as much as the largest one takes is more than it grows by.
+func (b *parallelBench) full(s *parallelStep) (bool, error) {
+	room, err := b.k.MemoryRoom()
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = admission.Ledger{Room: room, Each: s.most, Starting: runtime.NumCPU()}.Admit()
+	if s.crowded == nil {
+		s.crowded = err
+	}
+	return s.crowded != nil, nil
+}
+
 // meanPSS is what each takes, in MB.
-func (s *parallelStep) meanPSS() (float64, error) {
+func meanPSS(all []*launch.Appliance) (float64, error) {
 	var sum float64
-	for _, a := range s.ready {
+	for _, a := range all {
 		pss, err := a.PSS()
 		if err != nil {
 			return 0, err
 		}
 		sum += float64(pss) / 1e6
 	}
-	return sum / float64(len(s.ready)), nil
+	return sum / float64(len(all)), nil
 }
 
 func (s *parallelStep) close() error {

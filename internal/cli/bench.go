@@ -59,6 +59,10 @@ func newBench(env *Env) *cobra.Command {
 			return &usageError{fmt.Errorf("--way %s: there are %s", strings.Join(o.Ways, ","), strings.Join(bench.BootWays(), ", "))}
 		case len(o.Appliances) == 0 || slices.Min(o.Appliances) < 1 || slices.Max(o.Appliances) > bench.MostAppliances:
 			return &usageError{fmt.Errorf("--appliances %v: from 1 to %d each can be measured", o.Appliances, bench.MostAppliances)}
+		case o.Images < 0 || o.Images > bench.MostImages || o.Images == 0 && args[0] == "inspect":
+			return &usageError{fmt.Errorf("--images %d: from 1 to %d can be inspected", o.Images, bench.MostImages)}
+		case o.Workers < 1 || o.Workers > bench.MostWorkers:
+			return &usageError{fmt.Errorf("--workers %d: there can be from 1 to %d", o.Workers, bench.MostWorkers)}
 		case !slices.Contains(bench.NICKinds(), o.Kind):
 			return &usageError{fmt.Errorf("--kind %q: a NIC is one of %s", o.Kind, strings.Join(bench.NICKinds(), ", "))}
 		case len(o.Counts) == 0 || slices.Min(o.Counts) < 1 || slices.Max(o.Counts) > bench.MostLinks:
@@ -97,6 +101,8 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntVar(&o.Guests, "guests", 20, "how many guests start at once, where that is the question; figures are named by it")
 	c.Flags().StringSliceVar(&o.Ways, "way", bench.BootWays(), "how appliances come to be that are measured")
 	c.Flags().IntSliceVar(&o.Appliances, "appliances", bench.ParallelSteps(), "how many appliances are alive at a time, where that is the question; figures are named by it")
+	c.Flags().IntVar(&o.Images, "images", 240, "how many images are inspected, where that is the question; 0 leaves that out of the appliances that are alive")
+	c.Flags().IntVar(&o.Workers, "workers", 60, "how many of those are worked on at a time")
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
