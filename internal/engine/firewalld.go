@@ -49,6 +49,34 @@ func (e *Engine) keepZones(context.Context) error {
 	return nil
 }
 
+// followZones has firewalld told again what it forgot, where the rules themselves are left as somebody makes them: that it
+// reloads or begins anew is nobody's wish to cut guests off.
+func (e *Engine) followZones() {
+	const trouble = "firewalld began anew and cannot be told again which zones the bridges of networks are in, so it may reject what guests send"
+	try := func(ctx context.Context) error {
+		err := e.zones.Rebind(ctx)
+		if err == nil || ctx.Err() != nil {
+			e.troubles.solved(spec.UUID{}, trouble)
+			return err
+		}
+		if what := trouble + ": " + err.Error(); len(e.troubles.instead(spec.UUID{}, trouble, what)) > 0 {
+			e.log.Error(what)
+		}
+		return err
+	}
+	e.work.Go(func() {
+		e.zones.Follow(e.ctx, func(who string) {
+			if who != firewalld.Who {
+				return
+			}
+			if try(e.ctx) != nil {
+				tryAgain(e.ctx, try)
+			}
+			e.glanceSoon(e.networks.all()...)
+		})
+	})
+}
+
 // zonesUnseen is why firewalld does not say where bridges are, if it does not. otherSettings has the rules looked at again
 // until it does.
 func (e *Engine) zonesUnseen() error {

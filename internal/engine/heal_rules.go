@@ -15,7 +15,11 @@ import (
 // followRules watches the firewall's rules until the engine ends.
 func (e *Engine) followRules(context.Context) error {
 	w, ok := e.fw.(state.FirewallWatcher)
-	if !ok || e.cfg.LeaveRules {
+	switch {
+	case !ok:
+		return nil
+	case e.cfg.LeaveRules:
+		e.followZones()
 		return nil
 	}
 	e.work.Go(func() {

@@ -31,6 +31,25 @@ func (b *Backend) Apply(ctx context.Context, add, del []firewall.Element) error 
 	return b.settle(ctx, bind, doubt)
 }
 
+// Rebind puts bridges that are not in their zone there, and changes no rule. Without firewalld it does nothing.
+func (b *Backend) Rebind(ctx context.Context) error {
+	if _, err := b.Observe(ctx); err != nil {
+		return err
+	}
+	bind := map[string]string{}
+	b.mu.Lock()
+	trouble := b.trouble
+	for e := range b.missing {
+		link, _, _ := strings.Cut(e.Key, between)
+		bind[link] = b.want(link)
+	}
+	b.mu.Unlock()
+	if trouble != nil {
+		return trouble
+	}
+	return b.settle(ctx, bind, nil)
+}
+
 // settle binds bridges, and those in doubt too when they are still ours or should be in a zone for another reason; the others
 // are taken out of their zones.
 func (b *Backend) settle(ctx context.Context, bind map[string]string, doubt map[string]bool) error {

@@ -33,7 +33,7 @@ func (b *Backend) Watch(ctx context.Context, changed func(who string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	wg.Go(func() { b.follow(ctx, changed) })
+	wg.Go(func() { b.Follow(ctx, changed) })
 	var err error
 	if w, ok := b.below.(watcher); ok {
 		err = w.Watch(ctx, changed)
@@ -45,8 +45,8 @@ func (b *Backend) Watch(ctx context.Context, changed func(who string)) error {
 	return err
 }
 
-// follow watches the bus until ctx is done, also when it comes later or comes again.
-func (b *Backend) follow(ctx context.Context, changed func(who string)) {
+// Follow is Watch without the backend below. It watches the bus until ctx is done, also when it comes later or comes again.
+func (b *Backend) Follow(ctx context.Context, changed func(who string)) {
 	pause := againAfter
 	for ctx.Err() == nil {
 		err := b.followBus(ctx, func(who string) {
