@@ -105,6 +105,7 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench readopt --guests 25
 	bin/taproom bench api
 	bin/taproom bench addresses
+	bin/taproom bench shape
 	bin/taproom bench names
 	bin/taproom bench networks
 	bin/taproom bench copy --rounds 5

@@ -33,6 +33,9 @@ type Options struct {
 	Appliances []int    // alive at a time, where that is the question
 	Images     int      // that are inspected; 0: none
 	Workers    int      // that inspect them
+	Rates      []int    // KiB/s, where limits are the question
+	Seconds    int      // that one of them is measured for
+	Through    []string // the ways of a guest to the network: some of ShapeWays
 	Progress   func(done, total int)
 }
 
@@ -68,6 +71,7 @@ func Members() []Member {
 		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot},
 		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel},
 		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect},
+		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 	}
 }

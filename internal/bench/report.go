@@ -20,6 +20,7 @@ type Report struct {
 	Notes   []string     `json:"notes,omitempty"` // what the figures do not say by themselves
 	Boot    *Boot        `json:"boot,omitempty"`
 	Plot    *Plot        `json:"plot,omitempty"`
+	Shape   *Shape       `json:"shape,omitempty"`
 }
 
 func newReport(name string) *Report {
@@ -103,6 +104,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if r.Plot != nil {
 		r.Plot.writeText(w)
+	}
+	if r.Shape != nil {
+		r.Shape.writeText(w)
 	}
 	for _, c := range r.Compare {
 		fmt.Fprintf(w, "%s: %.2f of the other build's, %s (p = %.2g)\n", c.Name, c.Ratio, c.verdict(), c.P)

@@ -33,7 +33,7 @@ type server struct {
 }
 
 func newServer(a *Agent) *server {
-	l := &listeners{}
+	l, st := &listeners{}, &streams{}
 	return &server{slots: make(chan struct{}, maxInFlight), handlers: map[wire.Op]handler{
 		wire.OpHello: with(func(ctx context.Context, w wire.HelloWait) (any, error) {
 			if w.Seconds > 0 {
@@ -57,6 +57,9 @@ func newServer(a *Agent) *server {
 		}),
 		wire.OpTraffic:    with(func(ctx context.Context, t wire.Traffic) (any, error) { return traffic(ctx, t) }),
 		wire.OpListen:     with(func(ctx context.Context, r wire.Listen) (any, error) { return l.listen(ctx, r) }),
+		wire.OpSend:       with(func(ctx context.Context, r wire.Send) (any, error) { return st.send(ctx, r) }),
+		wire.OpSink:       with(func(ctx context.Context, r wire.Sink) (any, error) { return st.sink(ctx, r) }),
+		wire.OpMeter:      with(func(_ context.Context, r wire.Meter) (any, error) { return st.meter(r) }),
 		wire.OpHear:       with(func(_ context.Context, h wire.Hear) (any, error) { return hear(h) }),
 		wire.OpBlocks:     plain(func() any { return hostDisks().list() }),
 		wire.OpBlockWrite: with(func(_ context.Context, t wire.BlockTest) (any, error) { return hostDisks().write(t) }),

@@ -72,14 +72,16 @@ func TestTrafficGoesBothWaysInSegmentsOf64KiB(t *testing.T) {
 		{"to the guest", l.host, l.guest, l.four},
 		{"to the guest by IPv6", l.host, l.guest, l.six},
 	} {
-		f, err := TCP(t.Context(), way.from, way.to, way.address, 2)
+		pair := [2]netip.Addr{way.address, way.address}
+		f, err := Start(t.Context(), way.from, way.to, Transport{Streams: 2, Six: way.address.Is6()}, pair, 1500, 0)
 		if err != nil {
 			t.Fatalf("%s: TCP: %v", way.name, err)
 		}
 		await(t, f, 32<<20)
 		f.Stop()
-		size := Transport{Six: way.address.Is6()}.datagram(1500)
-		if f, err = UDP(t.Context(), way.from, way.to, way.address, size, 10<<20); err != nil {
+		udp := Transport{Six: way.address.Is6()}
+		size := udp.Datagram(1500)
+		if f, err = Start(t.Context(), way.from, way.to, udp, pair, 1500, 10<<20); err != nil {
 			t.Fatalf("%s: UDP: %v", way.name, err)
 		}
 		await(t, f, 1<<20)

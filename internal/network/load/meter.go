@@ -44,25 +44,26 @@ func (r Reading) Until(later Reading) float64 {
 	return 0
 }
 
-// errSilent is a transfer of which nothing arrives.
-var errSilent = errors.New("nothing arrives")
+// ErrSilent is a transfer of which nothing arrives.
+var ErrSilent = errors.New("nothing arrives")
 
 // Over measures the rate in bytes a second: for so long, after a warm-up. Nothing arriving within the warm-up is an error.
 func (m *Meter) Over(ctx context.Context, warmUp, window time.Duration) (float64, error) {
-	if err := pause(ctx, warmUp); err != nil {
+	if err := Pause(ctx, warmUp); err != nil {
 		return 0, err
 	}
 	first := m.Read()
 	if first.Bytes == 0 {
-		return 0, errSilent
+		return 0, ErrSilent
 	}
-	if err := pause(ctx, window); err != nil {
+	if err := Pause(ctx, window); err != nil {
 		return 0, err
 	}
 	return first.Until(m.Read()), nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or fails with why ctx is done.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -53,10 +53,15 @@ func Probe(ctx context.Context, from, to In, address netip.Addr, count int, ever
 			_, _ = service.WriteTo(b[:n], who)
 		}
 	})
+	return Ask(ctx, from, service.LocalAddr().(*net.UDPAddr).AddrPort(), count, every)
+}
+
+// Ask is Probe of a service that answers already with what it was sent.
+func Ask(ctx context.Context, from In, at netip.AddrPort, count int, every time.Duration) (_ Delays, err error) {
 	var c net.Conn
-	from(func() { c, err = (&net.Dialer{}).DialContext(ctx, "udp", service.LocalAddr().String()) })
+	from(func() { c, err = (&net.Dialer{}).DialContext(ctx, "udp", at.String()) })
 	if err != nil {
-		return Delays{}, fmt.Errorf("ask %v: %w", address, err)
+		return Delays{}, fmt.Errorf("ask %v: %w", at, err)
 	}
 	defer c.Close()
 	return ask(ctx, c, count, every)

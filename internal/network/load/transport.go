@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 )
@@ -47,7 +46,7 @@ func (t Transport) Share(mtu int) float64 {
 	case t.Streams > 0 && t.Six:
 		payload = mtu - tcpHeaders6
 	case t.Streams == 0:
-		payload = t.datagram(mtu)
+		payload = t.Datagram(mtu)
 	}
 	return float64(payload) / float64(mtu-tcpHeaders4)
 }
@@ -60,7 +59,8 @@ func (t Transport) Tolerance() float64 {
 	return 0.01
 }
 
-func (t Transport) datagram(mtu int) int {
+// Datagram is the largest payload of UDP in one frame, in bytes.
+func (t Transport) Datagram(mtu int) int {
 	if t.Six {
 		return mtu - udpOver6
 	}
@@ -75,14 +75,5 @@ func (t Transport) Pick(pair [2]netip.Addr) netip.Addr {
 	return pair[0]
 }
 
-// offered is how much more UDP is sent than passes.
-const offered = 1.3
-
-// Start sends from one namespace to an address of the other. Rate is what passes, in bytes of payload a second, of which UDP
-// sends a third more.
-func (t Transport) Start(ctx context.Context, from, to In, pair [2]netip.Addr, mtu int, rate float64) (*Flow, error) {
-	if t.Streams > 0 {
-		return TCP(ctx, from, to, t.Pick(pair), t.Streams)
-	}
-	return UDP(ctx, from, to, t.Pick(pair), t.datagram(mtu), offered*rate)
-}
+// Offered is how much UDP is sent for a rate to pass, in the same unit: a third more.
+func Offered(rate float64) float64 { return 1.3 * rate }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -23,19 +22,16 @@ const (
 	segments = 40
 )
 
-// UDP sends datagrams of a size at a rate, both of payload in bytes, until it is stopped. The kernel gets many by one call
-// and cuts them up; it does so at the card, or behind it when that takes them whole.
-func UDP(ctx context.Context, from, to In, address netip.Addr, size int, rate float64) (_ *Flow, err error) {
+func (f *Flow) receiveUDP(ctx context.Context, to In, address netip.Addr) (netip.AddrPort, error) {
 	var in net.PacketConn
+	var err error
 	to(func() {
 		in, err = (&net.ListenConfig{}).ListenPacket(ctx, "udp", netip.AddrPortFrom(address, 0).String())
 	})
 	if err != nil {
-		return nil, fmt.Errorf("receive at %v: %w", address, err)
+		return netip.AddrPort{}, err
 	}
 	_ = in.(*net.UDPConn).SetReadBuffer(8 << 20) // what the kernel allows of it
-	ctx, cancel := context.WithCancel(ctx)
-	f := &Flow{cancel: cancel}
 	f.keep(ctx, in.Close)
 	f.tasks.Go(func() {
 		for b := make([]byte, 64<<10); ; {
@@ -46,18 +42,24 @@ func UDP(ctx context.Context, from, to In, address netip.Addr, size int, rate fl
 			f.add(n)
 		}
 	})
+	return in.LocalAddr().(*net.UDPAddr).AddrPort(), nil
+}
+
+// sendUDP sends datagrams of a size at a rate, both of payload in bytes. The kernel gets many by one call and cuts them up; it
+// does so at the card, or behind it when that takes them whole.
+func (f *Flow) sendUDP(ctx context.Context, from In, to netip.AddrPort, size int, rate float64) error {
 	var out net.Conn
-	from(func() { out, err = (&net.Dialer{}).DialContext(ctx, "udp", in.LocalAddr().String()) })
-	if err == nil {
-		err = segmented(out.(*net.UDPConn), size)
-	}
+	var err error
+	from(func() { out, err = (&net.Dialer{}).DialContext(ctx, "udp", to.String()) })
 	if err != nil {
-		f.Stop()
-		return nil, fmt.Errorf("send to %v: %w", address, err)
+		return err
 	}
 	f.keep(ctx, out.Close)
+	if err := segmented(out.(*net.UDPConn), size); err != nil {
+		return err
+	}
 	f.tasks.Go(func() { send(ctx, out, size, rate) })
-	return f, nil
+	return nil
 }
 
 // segmented has the kernel cut what is written into datagrams.

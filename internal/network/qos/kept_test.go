@@ -116,7 +116,7 @@ func (a *attachment) start(t *testing.T, x load.Transport, out bool, kib uint64)
 	if out {
 		pair = a.farAddr.Addr
 	}
-	f, err := x.Start(t.Context(), from, to, pair, mtu, float64(kib<<10)*x.Share(mtu))
+	f, err := load.Start(t.Context(), from, to, x, pair, mtu, float64(kib<<10)*x.Share(mtu))
 	if err != nil {
 		t.Fatalf("%v: %v", x, err)
 	}
