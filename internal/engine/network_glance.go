@@ -19,12 +19,22 @@ const inTheWay = "network '%s': its guests' packets are lost"
 // looked at together. Firewalld alone has some hundred rules.
 const glanceAfter = 100 * time.Millisecond
 
+// glanceShare is which part of the time is spent on looks, at most, while networks start one after the other: with the rules of
+// iptables a look takes in those of every network.
+const glanceShare = 20
+
+// glancePause is how long to wait before the next look, after one that took so long.
+func glancePause(took time.Duration) time.Duration {
+	return max(glanceAfter, (glanceShare-1)*took)
+}
+
 // glances is the networks that started and are still to be looked at.
 type glances struct {
 	mu      sync.Mutex
 	waiting map[*network]bool
 	now     chan struct{} // closed when somebody wants to know; nil: it is, or there is nobody to look
 	over    chan struct{} // closed when nobody waits any more; nil: nobody looks
+	took    time.Duration // the last look
 }
 
 // glanceSoon has it looked at whether rules of others lose packets of networks' guests.
@@ -50,24 +60,33 @@ func (e *Engine) glanceSoon(nets ...*network) {
 
 // glanceWaiting looks at all that wait, until nobody does.
 func (e *Engine) glanceWaiting(now <-chan struct{}) {
-	select {
-	case <-time.After(glanceAfter):
-	case <-now:
-	case <-e.ctx.Done():
-	}
 	g := &e.glances
 	for {
 		g.mu.Lock()
+		pause := glancePause(g.took)
+		g.mu.Unlock()
+		select {
+		case <-time.After(pause):
+		case <-now:
+		case <-e.ctx.Done():
+		}
+		g.mu.Lock()
 		nets := slices.Collect(maps.Keys(g.waiting))
 		clear(g.waiting)
-		if len(nets) == 0 || e.ctx.Err() != nil {
+		g.mu.Unlock()
+		began := time.Now()
+		if e.ctx.Err() == nil {
+			e.glance(e.ctx, nets)
+		}
+		g.mu.Lock()
+		g.took = time.Since(began)
+		if len(g.waiting) == 0 || e.ctx.Err() != nil {
 			close(g.over)
 			g.now, g.over = nil, nil
 			g.mu.Unlock()
 			return
 		}
 		g.mu.Unlock()
-		e.glance(e.ctx, nets)
 	}
 }
 

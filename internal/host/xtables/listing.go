@@ -28,6 +28,7 @@ type Chain struct {
 func Parse(text string) (*Listing, error) {
 	l := &Listing{}
 	var t *Table
+	var c *Chain // of the last rule
 	for i, line := range strings.Split(text, "\n") {
 		fail := func(why string) (*Listing, error) { return nil, fmt.Errorf("line %d: %s: %q", i+1, why, line) }
 		switch {
@@ -36,7 +37,7 @@ func Parse(text string) (*Listing, error) {
 			if t != nil {
 				return fail("a table inside a table")
 			}
-			t = &Table{Name: line[1:]}
+			t, c = &Table{Name: line[1:]}, nil
 			l.Tables = append(l.Tables, t)
 		case t == nil:
 			return fail("outside of a table")
@@ -50,7 +51,9 @@ func Parse(text string) (*Listing, error) {
 			t.Chains = append(t.Chains, &Chain{Name: f[0], Policy: f[1]})
 		case strings.HasPrefix(line, "-A "):
 			name, rule, _ := strings.Cut(line[3:], " ")
-			c := t.Chain(name)
+			if c == nil || c.Name != name { // those of a chain follow each other
+				c = t.Chain(name)
+			}
 			if c == nil {
 				return fail("a rule of no chain")
 			}

@@ -12,14 +12,16 @@ import (
 	"taproom/internal/network/firewall"
 )
 
-// Firewall is the chains. It keeps nothing in memory; its methods may be called from several goroutines, they wait for
-// each other.
+// Firewall is the chains. What they hold is read at each look, and only how that is to be understood is kept. Its methods may be
+// called from several goroutines, they wait for each other.
 type Firewall struct {
 	programs xtables.Programs
 	table    string
 	interval time.Duration // of a Watch that has to look
 	told     Watcher       // nil: nobody tells of changes
-	busy     sync.Mutex    // no look of ours sees half a change of ours: its tables change one after the other
+
+	busy  sync.Mutex // no look of ours sees half a change of ours: its tables change one after the other
+	known [2]known   // of each of the families
 }
 
 // Watcher is a state.FirewallWatcher's Watch.
@@ -45,6 +47,7 @@ func New(p xtables.Programs, table string) (*Firewall, error) {
 // families in the order in which they are changed.
 var families = [...]bool{false, true}
 
+// look reads what a family has. Only who holds busy asks the sight for its elements.
 func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
 	text, err := f.programs.Save(ctx, v6)
 	if err != nil {
@@ -54,7 +57,11 @@ func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
 	if err != nil {
 		return sight{}, fmt.Errorf("look at the firewall: %s-save: %w", f.programs.Name(v6), err)
 	}
-	return sight{layout{f.table, v6}, l}, nil
+	which := 0
+	if v6 {
+		which = 1
+	}
+	return sight{layout{f.table, v6}, l, &f.known[which]}, nil
 }
 
 // Observe returns the elements that are in force, ordered: those of the ones named, or all; none of a family whose chains are
@@ -147,33 +154,46 @@ func (f *Firewall) requests(add, del []firewall.Element) ([]request, error) {
 // toward is the script that leads from what is there to what is asked.
 func (s sight) toward(r request) string {
 	var have []firewall.Element
-	intact := true
-	if s.any() {
+	ours, intact := s.any(), true
+	if ours {
 		have, intact = s.elements()
 	}
-	var add, del, all []firewall.Member
+	there := make(map[firewall.Element]bool, len(have))
+	var add, del []firewall.Member
 	for _, e := range have {
+		there[e] = true
 		if m, gone := r.del[e]; gone {
 			del = append(del, m)
-		} else if m, err := s.parse(e); err == nil {
-			all = append(all, m)
 		}
 	}
 	for _, e := range r.order {
-		if !slices.Contains(have, e) {
+		if !there[e] {
 			add = append(add, r.add[e])
 		}
 	}
-	all = append(all, add...)
-	switch {
-	case len(all) == 0 && s.any():
+	switch stay := len(have) - len(del); {
+	case stay+len(add) == 0 && ours:
 		return s.clear()
-	case len(all) == 0 || intact && len(add)+len(del) == 0:
+	case stay+len(add) == 0 || intact && len(add)+len(del) == 0:
 		return ""
-	case !intact || !s.any():
-		return s.build(all)
+	case !intact || !ours:
+		return s.build(append(s.but(have, r.del), add...))
 	}
 	return s.change(add, del)
+}
+
+// but are elements without those that go, taken apart.
+func (s sight) but(have []firewall.Element, gone map[firewall.Element]firewall.Member) []firewall.Member {
+	var out []firewall.Member
+	for _, e := range have {
+		if _, goes := gone[e]; goes {
+			continue
+		}
+		if m, err := s.parse(e); err == nil {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // restore puts the families back as they were seen, the last first.

@@ -29,7 +29,7 @@ func (f *Firewall) render(r request, del []firewall.Element) []string {
 	}
 	var lines []string
 	if len(r.order) > 0 {
-		base := sight{r.layout, &xtables.Listing{}}.build(nil)
+		base := sight{layout: r.layout, all: &xtables.Listing{}}.build(nil)
 		lines = append(lines, fmt.Sprintf("%s -w -n -L %s >/dev/null 2>&1 || %s", program, r.chain(forward), restore(base)))
 	}
 	for _, e := range r.order {
@@ -88,5 +88,5 @@ func (l layout) all() sight {
 		}
 		list.Tables = append(list.Tables, t)
 	}
-	return sight{l, list}
+	return sight{layout: l, all: list}
 }

@@ -11,7 +11,8 @@ import (
 // sight is what one family's tables hold.
 type sight struct {
 	layout
-	all *xtables.Listing
+	all   *xtables.Listing
+	known *known // of the look before
 }
 
 // own returns our name of a chain, and whether it is one of ours. One that an administrator gave such a name stays his; so a
@@ -64,35 +65,38 @@ func (s sight) jumps(table string) []jump {
 // elements returns every element that a rule of ours speaks of, in order, and whether the rules are those of these
 // elements and no others.
 func (s sight) elements() (found []firewall.Element, intact bool) {
+	now := s.known.begin()
 	seen := map[firewall.Element]bool{}
 	got := map[string][]string{} // rules by our name of a chain, in their one form
 	for _, table := range []string{tableMain, tableNAT} {
 		for _, c := range s.own(table) {
 			name, _ := s.layout.own(c.Name)
 			for _, text := range c.Rules {
-				r := xtables.ParseRule(text)
-				got[name] = append(got[name], r.String())
-				if m, ok := s.member(name, r); ok && !seen[m.Element()] {
-					seen[m.Element()] = true
-					found = append(found, m.Element())
+				r := s.read(now, name, text)
+				got[name] = append(got[name], r.form)
+				if r.is && !seen[r.element] {
+					seen[r.element] = true
+					found = append(found, r.element)
 				}
 			}
 		}
 	}
 	firewall.Sort(found)
-	return found, s.sound(found, got)
+	intact = s.sound(now, found, got)
+	*s.known = *now
+	return found, intact
 }
 
 // sound compares the rules that are there with those of the elements.
-func (s sight) sound(elements []firewall.Element, got map[string][]string) bool {
+func (s sight) sound(now *known, elements []firewall.Element, got map[string][]string) bool {
 	want := map[string][]string{}
 	for _, e := range elements {
-		m, err := s.parse(e)
-		if err != nil {
+		w := s.wants(now, e)
+		if w.err != nil {
 			return false
 		}
-		for _, p := range s.rules(m) {
-			want[p.chain] = append(want[p.chain], xtables.ParseRule(p.rule).String())
+		for _, p := range w.places {
+			want[p.chain] = append(want[p.chain], p.rule)
 		}
 	}
 	specs := s.chains()
