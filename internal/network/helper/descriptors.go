@@ -20,7 +20,7 @@ const (
 	DescLeases = "leases"
 	// DescFrames is the packet socket: "frames INDEX".
 	DescFrames = "frames"
-	// DescHold is a UDP socket that nobody reads: "hold PORT INDEX".
+	// DescHold is a UDP socket that nobody reads: "hold PORT ADDRESS INDEX".
 	DescHold = "hold"
 	// DescDNS is a socket of DNS: "dns udp ADDRESS INDEX", or tcp.
 	DescDNS = "dns"
@@ -49,10 +49,14 @@ func descriptors(k *host.Kernel, n Network, index int) ([]descriptor, error) {
 		add(func() (*os.File, error) { return OpenFrames(k, index) }, "%s %d", DescFrames, index)
 	}
 	if n.DHCP4 != nil {
-		add(func() (*os.File, error) { return holdPort4(k, n.Bridge) }, "%s 67 %d", DescHold, index)
+		at := netip.IPv4Unspecified() // for several
+		if len(n.DHCP4.Subnets) == 1 {
+			at = n.DHCP4.Subnets[0].Server
+		}
+		add(func() (*os.File, error) { return holdPort4(k, n.Bridge, at) }, "%s 67 %s %d", DescHold, at, index)
 	}
 	if six {
-		add(func() (*os.File, error) { return holdPort6(k, n.Bridge, index) }, "%s 547 %d", DescHold, index)
+		add(func() (*os.File, error) { return holdPort6(k, n.Bridge, n.LinkLocal, index) }, "%s 547 %s %d", DescHold, n.LinkLocal, index)
 	}
 	if n.DNS != nil {
 		for _, a := range n.DNS.Addresses {

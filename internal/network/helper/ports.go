@@ -16,15 +16,20 @@ import (
 // holdPort4 returns a UDP socket on port 67 of one bridge that nobody reads. Without it the kernel answers a client's
 // unicast renewal with "port unreachable", beside our reply from the packet socket. It returns nil when somebody holds
 // the port on all links: then the kernel does not answer either.
-func holdPort4(k *host.Kernel, bridge string) (*os.File, error) {
-	return hold(k, bridge, unix.AF_INET, &unix.SockaddrInet4{Port: dhcp4.ServerPort}, func(int) error { return nil })
+//
+// It is at the address that clients renew at: of sockets that have a port on all addresses the kernel goes through every one,
+// of each network, before it gives the next one that port.
+func holdPort4(k *host.Kernel, bridge string, at netip.Addr) (*os.File, error) {
+	return hold(k, bridge, unix.AF_INET, &unix.SockaddrInet4{Port: dhcp4.ServerPort, Addr: at.As4()}, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_FREEBIND, 1) // the address may still be on its way to the bridge
+	})
 }
 
-// holdPort6 is holdPort4 for DHCPv6. It also makes the bridge a member of the groups that clients and solicitations are
-// sent to (RFC 8415, 7.1; RFC 4861, 6.3.7): one that snoops multicast keeps them from us otherwise.
-func holdPort6(k *host.Kernel, bridge string, index int) (*os.File, error) {
-	return hold(k, bridge, unix.AF_INET6, &unix.SockaddrInet6{Port: dhcp6Port}, func(fd int) error {
-		err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+// holdPort6 is holdPort4 for DHCPv6, at the bridge's link-local address. It also makes the bridge a member of the groups that
+// clients and solicitations are sent to (RFC 8415, 7.1; RFC 4861, 6.3.7): one that snoops multicast keeps them from us otherwise.
+func holdPort6(k *host.Kernel, bridge string, at netip.Addr, index int) (*os.File, error) {
+	return hold(k, bridge, unix.AF_INET6, &unix.SockaddrInet6{Port: dhcp6Port, Addr: at.As16(), ZoneId: uint32(index)}, func(fd int) error {
+		err := errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1), unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
 		for _, group := range []string{"ff02::1:2", "ff02::2"} {
 			m := unix.IPv6Mreq{Multiaddr: netip.MustParseAddr(group).As16(), Interface: uint32(index)}
 			err = errors.Join(err, unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &m))
