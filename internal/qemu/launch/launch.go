@@ -102,6 +102,11 @@ func (s Spec) become(r *Report) (stage string, err error) {
 	if err := s.putOnLeash(); err != nil { // likewise: the kernel asks whether who set it may send the signal
 		return StageConfine, err
 	}
+	if s.Syscalls != nil { // last: what is above is not among them
+		if err := s.Syscalls.Restrict(); err != nil {
+			return StageConfine, err
+		}
+	}
 	if err := s.report(*r); err != nil {
 		return StageConfine, fmt.Errorf("tell the parent: %w", err)
 	}
@@ -124,6 +129,12 @@ func (s Spec) surroundings() error {
 	if s.NoHugePages {
 		if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("turn off transparent huge pages: %w", err)
+		}
+	}
+	if s.NoRandomize {
+		const addrNoRandomize = 0x40000 // linux/personality.h
+		if _, _, errno := unix.Syscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); errno != 0 {
+			return fmt.Errorf("turn off random addresses: %w", errno)
 		}
 	}
 	// Ours and whatever leaked into us must not reach QEMU.

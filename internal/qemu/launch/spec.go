@@ -33,7 +33,10 @@ type Spec struct {
 	Leash int
 
 	NoHugePages bool           // transparent huge pages off: less memory for many small guests
+	NoRandomize bool           // addresses are not randomized (ADDR_NO_RANDOMIZE): for User-Mode Linux, whose memory begins behind its program
 	Landlock    *host.Landlock // nil for none
+	// Syscalls are all that it may call from exec on; nil for no limit. QEMU has a filter of its own.
+	Syscalls host.Syscalls
 
 	Keep     int // descriptors from 3 on that what is executed inherits
 	StatusFD int // reports go here; it closes with exec
