@@ -3,10 +3,7 @@ package build
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-
-	"taproom/internal/appliance/kernel"
 )
 
 // ErrNoCheck is returned where a kernel is to be built and nobody would boot it before it is kept.
@@ -15,13 +12,7 @@ var ErrNoCheck = errors.New("who has a kernel built says how it is checked")
 // checked has what was built booted with an initramfs of its own.
 func (o Options) checked(ctx context.Context, agent []byte, image string) error {
 	initrd := filepath.Join(filepath.Dir(image), "check.cpio")
-	f, err := os.Create(initrd)
-	if err != nil {
-		return err
-	}
-	err = layout(kernel.Kernel{}, agent).Build(ctx, f)
-	err = errors.Join(err, f.Chmod(0o644), f.Close()) // QEMU reads it as another user
-	if err != nil {
+	if err := writeInitrd(ctx, initrd, agent); err != nil { // another user reads it
 		return err
 	}
 	return o.Check(ctx, Files{Kernel: image, Initrd: initrd, Cmdline: coldCommandLine(true), Memory: ownMemory, Own: true, Network: o.Network})

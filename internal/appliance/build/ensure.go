@@ -55,6 +55,7 @@ type Files struct {
 	Memory                   int    // MiB that are enough to mount any one file system
 	Own                      bool   // the kernel is of our own configuration
 	Network                  bool   // it has drivers for NICs, and IP
+	UML                      UMLFiles
 }
 
 // Ensure finds what appliances boot from, and makes what is missing: the initramfs, and as o.Which says the kernel.
@@ -108,6 +109,9 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 		f.Memory = distributionMemory
 	}
 	f.Tools, _ = toolbox.Find(c)
+	if f.UML, err = findUML(ctx, c, agent, o.Progress); err != nil {
+		return Files{}, err
+	}
 	f.Key = key(k.Image, l.Key(), f.Cmdline, f.TemplateCmdline)
 	return f, nil
 }

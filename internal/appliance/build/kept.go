@@ -35,7 +35,7 @@ func List(o Options) ([]Kept, error) {
 		return nil, err
 	}
 	taken := map[string]bool{}
-	for _, config := range []kbuild.Config{kbuild.Appliance(), kbuild.Guest()} {
+	for _, config := range []kbuild.Config{kbuild.Appliance(), kbuild.Guest(), kbuild.UML()} {
 		if k, found := kbuild.Find(c, config); found {
 			taken[filepath.Dir(k.Image)] = true
 		}
@@ -79,6 +79,9 @@ func initramfsOf(c cache.Folder, o Options) []string {
 		if k, found := kbuild.Find(c, config); found {
 			paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))
 		}
+	}
+	if _, found := kbuild.Find(c, kbuild.UML()); found {
+		paths = append(paths, c.Path(initrdPrefix+layout(kernel.Kernel{}, agent).Key()))
 	}
 	if k, err := kernel.Cached(c.Dir()); err == nil {
 		paths = append(paths, c.Path(initrdPrefix+layout(k, agent).Key()))

@@ -1,12 +1,14 @@
 package kbuild
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -152,9 +154,14 @@ func (m *Manifest) buildIn(ctx context.Context, work, fresh string, apt *debian.
 	if err != nil {
 		return err
 	}
-	t := tree{source: dir, objects: filepath.Join(work, "objects"), jobs: o.Jobs}
+	t := tree{source: dir, objects: filepath.Join(work, "objects"), jobs: o.Jobs, arch: cmp.Or(config.arch, "x86_64")}
 	if t.jobs == 0 {
 		t.jobs = runtime.NumCPU()
+	}
+	for _, e := range config.edits {
+		if err := e.apply(dir); err != nil {
+			return err
+		}
 	}
 	o.Progress("configuring the kernel")
 	if err := t.configure(ctx, config); err != nil {
@@ -168,7 +175,7 @@ func (m *Manifest) buildIn(ctx context.Context, work, fresh string, apt *debian.
 	if err := o.Check(ctx, image); err != nil {
 		return fmt.Errorf("what was built does not work: %w", err)
 	}
-	return m.keep(image, filepath.Join(t.objects, ".config"), fresh)
+	return m.keep(image, filepath.Join(t.objects, ".config"), fresh, config)
 }
 
 // counted tells how far a build is, at every hundredth of it. What it takes in all is known only about.
@@ -183,14 +190,18 @@ func counted(steps int, progress func(string)) func() {
 	}
 }
 
-// keep puts into a folder what is kept of a build.
-func (m *Manifest) keep(image, config, fresh string) error {
+// keep puts into a folder what is kept of a build. User-Mode Linux is a program.
+func (m *Manifest) keep(image, settings, fresh string, config Config) error {
 	content, err := os.ReadFile(image)
 	if err != nil {
 		return err
 	}
-	if err := kernel.CheckPVH(content); err != nil {
-		return err
+	mode := fs.FileMode(0o755)
+	if config.arch == "" {
+		mode = 0o644
+		if err := kernel.CheckPVH(content); err != nil {
+			return err
+		}
 	}
 	sum := sha256.Sum256(content)
 	m.SHA256 = hex.EncodeToString(sum[:])
@@ -198,23 +209,23 @@ func (m *Manifest) keep(image, config, fresh string) error {
 	if err != nil {
 		return err
 	}
-	finished, err := os.ReadFile(config)
+	finished, err := os.ReadFile(settings)
 	if err != nil {
 		return err
 	}
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		return err
 	}
-	for name, b := range map[string][]byte{imageName: content, configName: finished, manifestName: append(manifest, '\n')} {
-		if err := writeSynced(filepath.Join(fresh, name), b); err != nil {
+	for name, b := range map[string][]byte{configName: finished, manifestName: append(manifest, '\n')} {
+		if err := writeSynced(filepath.Join(fresh, name), b, 0o644); err != nil {
 			return err
 		}
 	}
-	return nil
+	return writeSynced(filepath.Join(fresh, imageName), content, mode)
 }
 
-func writeSynced(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func writeSynced(path string, b []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

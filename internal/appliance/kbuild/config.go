@@ -17,6 +17,8 @@ type Config struct {
 	Fragment []byte
 	// steps is about how many lines make prints while it builds this.
 	steps int
+	arch  string // make's ARCH; "": x86_64
+	edits []edit // of the source
 }
 
 //go:embed config/appliance.config
@@ -35,8 +37,12 @@ func Guest() Config {
 
 // hash is a short name of what the configuration says.
 func (c Config) hash() string {
-	sum := sha256.Sum256(c.Fragment)
-	return hex.EncodeToString(sum[:])[:12]
+	h := sha256.New()
+	h.Write(c.Fragment)
+	for _, e := range c.edits {
+		fmt.Fprintf(h, "\n%q %q %q", e.file, e.old, e.with)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
 // ConfigError says which options did not come out as the fragment has them.

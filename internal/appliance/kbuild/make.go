@@ -21,6 +21,7 @@ import (
 type tree struct {
 	source, objects string
 	jobs            int
+	arch            string
 }
 
 // configure writes the configuration and checks that the source takes it.
@@ -62,7 +63,7 @@ func (t tree) compile(ctx context.Context, line func()) (string, error) {
 // make runs the kernel's make. When ctx ends everything that it started is killed; when this process is, make's next line
 // finds nobody who reads it, and make ends.
 func (t tree) make(ctx context.Context, line func(), targets ...string) error {
-	c := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", "-C", t.source, "O=" + t.objects, "ARCH=x86_64"}, targets...)...)
+	c := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", "-C", t.source, "O=" + t.objects, "ARCH=" + t.arch}, targets...)...)
 	c.Env = environment()
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return unix.Kill(-c.Process.Pid, unix.SIGKILL) }
