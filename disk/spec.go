@@ -46,6 +46,9 @@ const (
 	// Libvirt has a libvirt daemon on this host run it, such as taproomd, as a domain that ends with this process. The daemon opens
 	// the images by their paths.
 	Libvirt Way = "libvirt"
+	// UML makes it a process of User-Mode Linux, without QEMU: for raw files alone, and where taproom appliance build --uml has made its
+	// kernel. It starts later than Template.
+	UML Way = "uml"
 )
 
 // Spec says which appliance is wanted.

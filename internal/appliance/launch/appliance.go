@@ -54,6 +54,9 @@ func (l *Launcher) begin(ctx context.Context) (*Appliance, error) {
 	if l.way == WayLibvirt {
 		return l.beginDomain(ctx)
 	}
+	if l.way == WayUML {
+		return l.beginUML(ctx)
+	}
 	use := ownMemory
 	var state []byte
 	var memory *os.File
@@ -142,6 +145,9 @@ func (a *Appliance) PID() int {
 
 // PSS is the appliance's share of memory in bytes: what it has alone, and its part of what it shares with others.
 func (a *Appliance) PSS() (uint64, error) {
+	if m, ok := a.vm.(*userMode); ok {
+		return m.pss()
+	}
 	pid, err := a.vm.process()
 	if err != nil {
 		return 0, fmt.Errorf("measure an appliance's memory: %w", err)

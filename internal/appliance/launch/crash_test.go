@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 type crash struct {
 	Files           build.Files
 	Launcher, Cache string
+	UML             bool // it is a process of User-Mode Linux
 	Image           string
 	Libvirt         string        // of the daemon that has the appliance; "": it is a clone
 	Step            int64         // the call to the host that it does not come to; 0: it comes to the end of its work
@@ -64,8 +65,11 @@ func victim() {
 		}
 	}})
 	s := Spec{Kernel: k, Files: c.Files, Launcher: c.Launcher, CacheDir: c.Cache, Way: WayTemplate, Accelerator: "tcg"}
-	if c.Libvirt != "" {
+	switch {
+	case c.Libvirt != "":
 		s.Way, s.Libvirt = WayLibvirt, c.Libvirt
+	case c.UML:
+		s.Way, s.Accelerator = WayUML, ""
 	}
 	l, err := Open(context.Background(), s)
 	if err != nil {
@@ -170,7 +174,7 @@ func endChildren(pid int) string {
 
 // leavesNothing kills callers at calls to the host and at other times.
 func leavesNothing(t *testing.T, s Spec) {
-	c := crash{Files: s.Files, Launcher: s.Launcher, Cache: s.CacheDir, Image: ext4(t)}
+	c := crash{Files: s.Files, Launcher: s.Launcher, Cache: s.CacheDir, UML: s.Way == WayUML, Image: ext4(t)}
 	steps := c.run(t)
 	if steps < 10 {
 		t.Fatalf("a whole run has %d steps", steps)

@@ -78,6 +78,9 @@ func (l *Launcher) Close() error {
 // hold keeps what appliances boot from where it is as long as the Launcher is open.
 func (l *Launcher) hold() (err error) {
 	paths := []string{l.spec.Files.Kernel, l.spec.Files.Initrd}
+	if l.way == WayUML {
+		paths = []string{l.spec.Files.UML.Kernel, l.spec.Files.UML.Initrd}
+	}
 	if tools := l.spec.Files.Tools; tools != "" {
 		paths = append(paths, tools)
 	}
@@ -102,6 +105,9 @@ func (l *Launcher) Accelerator() string { return l.machine.accel }
 
 // resolve decides what the caller left open.
 func (l *Launcher) resolve(ctx context.Context) error {
+	if l.spec.Way == WayUML {
+		return l.resolveUML()
+	}
 	l.machine = machine{files: l.spec.Files, kind: l.spec.Machine, memory: l.spec.Memory, nic: l.spec.NIC}
 	if err := l.findPrograms(); err != nil {
 		return err
@@ -174,8 +180,6 @@ func (l *Launcher) chooseWay() error {
 	case WayCold, WayLibvirt:
 	case WayAuto, WayTemplate:
 		l.way = WayTemplate
-	case WayUML:
-		return errors.New("User-Mode Linux is not among the ways that this build has: it loses to clones of a template")
 	default:
 		return fmt.Errorf("the way %s is not this package's", l.way)
 	}
