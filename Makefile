@@ -70,9 +70,9 @@ guest-debian: setup-test setup-guest build ## a guest of the distribution, made 
 	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
 
 appliance: setup-test setup-appliance build ## build the kernels of appliances and of the built-in guest, and the tools, and run the tests that need them
-	bin/taproom appliance build --kernel own --guest
+	bin/taproom appliance build --kernel own --guest --uml
 	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox
-	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m -run 'Own' ./internal/appliance ./internal/appliance/launch
+	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m -run 'Own|UserModeLinux' ./internal/appliance ./internal/appliance/launch
 
 appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing; 1000 are alive at a time
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 60m -run 'Clones' ./internal/appliance/launch
@@ -111,6 +111,7 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench copy --rounds 5
 	bin/taproom bench networks --stream --backend nft
 	bin/taproom bench boot
+	bin/taproom bench uml --rounds 5
 	bin/taproom bench parallel --appliances 10,20,50,100,200,500,1000
 
 bench-peers: build ## the same by turns with the distribution's libvirtd and dnsmasq, fetched beside, not installed

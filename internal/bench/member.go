@@ -69,6 +69,7 @@ func Members() []Member {
 		{Name: "networks", About: "NAT networks started and removed, with each back end of the firewall", Run: runNetworks},
 		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy},
 		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot},
+		{Name: "uml", About: "an appliance in User-Mode Linux beside those in QEMU", Run: runUML},
 		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel},
 		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect},
 		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape},

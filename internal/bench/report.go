@@ -21,6 +21,7 @@ type Report struct {
 	Boot    *Boot        `json:"boot,omitempty"`
 	Plot    *Plot        `json:"plot,omitempty"`
 	Shape   *Shape       `json:"shape,omitempty"`
+	UML     *UMLTable    `json:"uml,omitempty"`
 }
 
 func newReport(name string) *Report {
@@ -101,6 +102,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if r.Boot != nil {
 		r.Boot.writeText(w, r.Host)
+	}
+	if r.UML != nil {
+		if err := r.UML.writeText(w); err != nil {
+			return err
+		}
 	}
 	if r.Plot != nil {
 		r.Plot.writeText(w)

@@ -27,6 +27,9 @@ processors and 3 GiB of disk meanwhile, and the packages gcc, make, flex, bison,
 With --guest a second kernel is built as well: the same with several processors, ACPI, IP and drivers for QEMU's NICs. The guest of
 taproom demo boots it from then on, and so do appliances that are to have a network.
 
+With --uml the kernel for User-Mode Linux is built as well, in which an appliance is a process of the host and needs no QEMU; taproom
+doctor says whether that runs here.
+
 All of it goes into the cache: /var/cache/taproom/guest for root, taproom/guest in the user's own cache for others. The same
 sources and compiler give the same bytes. Nothing is installed, and nothing else of the host is changed. Interrupted, it leaves
 nothing behind.
@@ -35,6 +38,7 @@ nothing behind.
   taproom appliance build --kernel distribution
   taproom appliance build --kernel own --force
   taproom appliance build --guest
+  taproom appliance build --uml
 
 Exit codes: 0 made or found, 1 failed (the reason is on stderr), 2 the command line is wrong.`
 
@@ -46,6 +50,7 @@ type applianceFiles struct {
 	Initrd  string  `json:"initrd"`
 	Tools   string  `json:"tools,omitempty"`
 	Guest   string  `json:"guest_kernel,omitempty"` // with a network; "" where it is the distribution's
+	UML     string  `json:"uml_kernel,omitempty"`   // for User-Mode Linux; "" where it was not asked for
 	Key     string  `json:"key"`
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
@@ -53,7 +58,7 @@ type applianceFiles struct {
 
 func newApplianceBuild(env *Env) *cobra.Command {
 	var which string
-	var force, tools, guest bool
+	var force, tools, guest, uml bool
 	c := &cobra.Command{
 		Use: "build", Short: "Make what appliances boot from: kernel, initramfs, tools", Long: applianceBuildHelp,
 		Args: arguments(0, 0, "no arguments"), ValidArgsFunction: nothing,
@@ -62,6 +67,7 @@ func newApplianceBuild(env *Env) *cobra.Command {
 	c.Flags().BoolVar(&force, "force", false, "make our own kernel and the tools again although they are there")
 	c.Flags().BoolVar(&tools, "tools", true, "make the disk of tools")
 	c.Flags().BoolVar(&guest, "guest", false, "build the kernel with a network, too, which takes as long again")
+	c.Flags().BoolVar(&uml, "uml", false, "build the kernel for User-Mode Linux, too")
 	_ = c.RegisterFlagCompletionFunc("kernel", cobra.FixedCompletions(kernels(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		kind, err := whichKernel(which)
@@ -90,6 +96,11 @@ func newApplianceBuild(env *Env) *cobra.Command {
 		}
 		if err != nil {
 			return err
+		}
+		if uml {
+			if r.UML, err = env.buildUML(c.Context(), force); err != nil {
+				return err
+			}
 		}
 		r.Seconds = time.Since(began).Seconds()
 		return env.print(r, r.write)
@@ -152,6 +163,9 @@ func (r *applianceFiles) write(w io.Writer) error {
 	}
 	if r.Guest != "" {
 		fmt.Fprintf(w, "network    %s\n", r.Guest)
+	}
+	if r.UML != "" {
+		fmt.Fprintf(w, "User-Mode Linux  %s\n", r.UML)
 	}
 	if r.Why != "" {
 		fmt.Fprintf(w, "our own kernel was not built: %s\n", r.Why)

@@ -56,7 +56,7 @@ func newApplianceLs(env *Env) *cobra.Command {
 	f.StringVar(&o.device, "device", "", "the disk or partition with the file system; the only one there is without it")
 	f.StringVar(&o.format, "format", "", "of the image: raw or qcow2; looked for without it")
 	f.StringSliceVar(&o.within, "within", nil, "`file or folder` that the image may lead to; may be given several times")
-	f.StringVar(&o.way, "way", "auto", "how the appliance starts: auto, cold, template or libvirt")
+	f.StringVar(&o.way, "way", "auto", "how the appliance starts: auto, cold, template, uml or libvirt")
 	f.StringVar(&o.connect, "connect", "", "`URI` of the libvirt daemon of --way libvirt, such as qemu:///system; the machine's or the session's without it")
 	return c
 }

@@ -18,7 +18,7 @@ import (
 
 const doctorHelp = `Tell what this host can do, what is in the way, and how to fix it, each with its evidence.
 
-It looks at KVM, Landlock, vhost-net, the firewalls, missing kernel features, who holds libvirt's sockets, forwarding and
+It looks at KVM, Landlock, User-Mode Linux, vhost-net, the firewalls, missing kernel features, who holds libvirt's sockets, forwarding and
 br_netfilter, and other tables that would drop guests' traffic. It changes nothing: what has to be tried is tried in a
 network namespace of its own. It needs no daemon; one that runs is asked what is wrong with guests and networks now, such as
 what somebody changed so often that it is not put back any more.
@@ -52,6 +52,7 @@ func newDoctor(env *Env) *cobra.Command {
 			Kernel: k, KVM: func(ctx context.Context) qemu.KVM { return qemu.ProbeKVM(ctx, k) }, Root: env.root, Table: engine.NewIdentity(env.root).Table,
 			Session: own,
 		})
+		findings = append(findings, umlFinding(c.Context(), k))
 		findings = append(findings, env.daemonFindings(c.Context())...)
 		if err := env.print(findings, func(w io.Writer) error { return doctor.WriteText(w, findings) }); err != nil {
 			return err
