@@ -10,7 +10,7 @@ LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GO_TEST     := go test -timeout 14m
 
-.PHONY: run test build check lint race fuzz clients clients-new nics desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
+.PHONY: run test build check lint race fuzz clients clients-new nics shape desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -49,6 +49,10 @@ clients: setup-test build ## the distribution's clients alone
 
 nics: setup-test build ## a guest for each model of NICs, with one on every attachment, and guests with up to 82: addresses, and traffic both ways
 	TAPROOM_NICS=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/daemon/nictest
+
+shape: setup-test build ## bandwidth limits by what guests get: all rates, transports and directions, delays, bursts and floors; on a machine at rest
+	TAPROOM_SHAPE=1 go test -count=1 -v -p 1 -parallel 1 -timeout 90m ./internal/network/qos -run "Kept|Shared|Burst|Whole|Other|Limit"
+	bin/taproom bench shape
 
 # Not in build/: guests' users must reach their QEMU, and a clone may lie where they cannot.
 NEW := /var/cache/taproom/backports
