@@ -46,7 +46,7 @@ func (s *Switch) Set(ctx context.Context, ports []state.SwitchSetting) error {
 func (s *Switch) setting(i int, p state.SwitchSetting) []ovsdb.Op {
 	var ops []ovsdb.Op
 	if p.Old != nil {
-		ops = append(ops, removal(*p.Old)...)
+		ops = append(ops, s.removal(*p.Old)...)
 	}
 	row := map[string]any{}
 	if v := p.Port.VLAN; v != nil {
@@ -54,6 +54,9 @@ func (s *Switch) setting(i int, p state.SwitchSetting) []ovsdb.Op {
 		if v.Mode != "" {
 			row["vlan_mode"] = v.Mode
 		}
+	}
+	if p.Port.Bounded {
+		ops = append(ops, s.handsOff(i, p, row)...)
 	}
 	if p.Row != "" {
 		return append(ops, s.change(p, row)...)
@@ -95,7 +98,7 @@ func (s *Switch) Remove(ctx context.Context, ports []state.SwitchRow) error {
 	return s.talk(ctx, func(ctx context.Context, c *ovsdb.Conn) error {
 		ops := []ovsdb.Op{ovsdb.Comment(comment("remove", ports, func(p state.SwitchRow) string { return p.Name }))}
 		for _, p := range ports {
-			ops = append(ops, removal(p)...)
+			ops = append(ops, s.removal(p)...)
 		}
 		ops = append(ops, ovsdb.Mutate("Open_vSwitch", []ovsdb.Mutation{{"next_cfg", "+=", 1}}))
 		_, err := s.transact(ctx, c, 0, ops...)
@@ -103,12 +106,14 @@ func (s *Switch) Remove(ctx context.Context, ports []state.SwitchRow) error {
 	})
 }
 
-// removal takes a port off its bridge: the database forgets what nothing refers to. A row is never another one later.
-func removal(p state.SwitchRow) []ovsdb.Op {
+// removal takes a port off its bridge: the database forgets what nothing refers to, but for what is said of queues. A row is
+// never another one later.
+func (s *Switch) removal(p state.SwitchRow) []ovsdb.Op {
 	row := ovsdb.UUID(p.Row)
 	return []ovsdb.Op{
 		ovsdb.Mutate("Bridge", []ovsdb.Mutation{{"ports", "delete", ovsdb.Set{row}}}, ovsdb.Includes("ports", row)),
 		{Op: "delete", Table: "Port", Where: &[]ovsdb.Condition{ovsdb.Is("_uuid", row)}},
+		s.queuesOff(p.Name),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"taproom/internal/network/state"
 )
 
-var portColumns = []string{"_uuid", "name", "interfaces", "external_ids", "tag", "trunks", "vlan_mode"}
+var portColumns = []string{"_uuid", "name", "interfaces", "external_ids", "tag", "trunks", "vlan_mode", "qos"}
 
 // portRow is a port as the Port table has it.
 type portRow struct {
@@ -19,7 +19,9 @@ type portRow struct {
 	ids      ovsdb.Map
 	ifaces   []ovsdb.UUID
 	vlan     state.VLAN
+	qos      []ovsdb.UUID
 	bridge   string
+	bounded  bool
 	ifaceIDs ovsdb.Map
 }
 
@@ -94,6 +96,7 @@ func readPort(row ovsdb.Row) (p portRow, err error) {
 	read(func() (err error) { p.ifaces, err = row.UUIDs("interfaces"); return err })
 	read(func() (err error) { p.vlan.Tag, err = ints(row, "tag"); return err })
 	read(func() (err error) { p.vlan.Trunks, err = ints(row, "trunks"); return err })
+	read(func() (err error) { p.qos, err = row.UUIDs("qos"); return err })
 	read(func() error {
 		mode, err := row.Strings("vlan_mode")
 		if len(mode) > 0 {
@@ -122,29 +125,41 @@ func (s *Switch) locate(ctx context.Context, c *ovsdb.Conn, rows []portRow) erro
 	var ops []ovsdb.Op
 	for _, p := range rows {
 		ops = append(ops, ovsdb.Select("Bridge", []string{"name"}, ovsdb.Includes("ports", p.row)))
-		iface := ovsdb.UUID("00000000-0000-0000-0000-000000000000") // that nobody has
-		if len(p.ifaces) == 1 {
-			iface = p.ifaces[0]
-		}
-		ops = append(ops, ovsdb.Select("Interface", []string{"external_ids"}, ovsdb.Is("_uuid", iface)))
+		ops = append(ops, ovsdb.Select("Interface", []string{"external_ids"}, ovsdb.Is("_uuid", only(p.ifaces))),
+			ovsdb.Select("QoS", []string{"type"}, ovsdb.Is("_uuid", only(p.qos))))
 	}
 	results, err := s.transact(ctx, c, 0, ops...)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
-		for _, r := range results[2*i].Rows {
+		for _, r := range results[3*i].Rows {
 			if rows[i].bridge, err = r.String("name"); err != nil {
 				return err
 			}
 		}
-		for _, r := range results[2*i+1].Rows {
+		for _, r := range results[3*i+1].Rows {
 			if rows[i].ifaceIDs, err = r.Map("external_ids"); err != nil {
 				return err
 			}
 		}
+		for _, r := range results[3*i+2].Rows {
+			kind, err := r.String("type")
+			if err != nil {
+				return err
+			}
+			rows[i].bounded = kind == noQueues
+		}
 	}
 	return nil
+}
+
+// only is the one row that is referred to, or one that nobody has.
+func only(rows []ovsdb.UUID) ovsdb.UUID {
+	if len(rows) == 1 {
+		return rows[0]
+	}
+	return "00000000-0000-0000-0000-000000000000"
 }
 
 // sort puts a port where it belongs: ours, or somebody else's. What a port without any VLAN says of them is left out.
@@ -154,5 +169,5 @@ func (s *Switch) sort(p *portRow, v *state.SwitchView) {
 		return
 	}
 	v.Rows[p.name] = string(p.row)
-	v.Ports[p.name] = state.SwitchPort{Owner: p.ids[ownerLabel], Bridge: p.bridge, VLAN: &p.vlan, IDs: p.ifaceIDs}
+	v.Ports[p.name] = state.SwitchPort{Owner: p.ids[ownerLabel], Bridge: p.bridge, VLAN: &p.vlan, IDs: p.ifaceIDs, Bounded: p.bounded}
 }

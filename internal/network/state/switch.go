@@ -16,6 +16,9 @@ type SwitchPort struct {
 	// IDs are what its interface is known by to those who control the switch (external_ids). Others beside these are
 	// theirs, and stay.
 	IDs map[string]string
+	// Bounded says that the kernel's queues bound what passes the tap: the switch, which takes every queue of a port for its
+	// own and removes what it does not know, is told to leave them alone. Once told it stays so.
+	Bounded bool
 	// Held says that a guest that runs has the tap: while there is no such bridge, there is no port. Only desired.
 	Held bool
 }
@@ -202,7 +205,8 @@ func (p SwitchPort) since(have SwitchPort) (change SwitchPort, same bool) {
 			change.IDs[k] = v
 		}
 	}
-	return change, change.VLAN == nil && change.IDs == nil
+	change.Bounded = p.Bounded && !have.Bounded
+	return change, change.VLAN == nil && change.IDs == nil && !change.Bounded
 }
 
 // columns are the values of a Port row's columns as ovs-vsctl takes them. Of a port that exists, all that are not set are

@@ -33,6 +33,10 @@ func (s SetSwitchPorts) String() string {
 		if len(p.Port.IDs) > 0 {
 			c.command(append([]string{"set", "Interface", p.Name}, ids(p.Port.IDs)...)...)
 		}
+		if p.Port.Bounded {
+			c.command("--id=@"+p.Name, "create", "QoS", "type=linux-noop")
+			c.command("set", "Port", p.Name, "qos=@"+p.Name)
+		}
 	}
 	return c.String()
 }
