@@ -41,7 +41,7 @@ func Open(dir string) (Folder, error) {
 			return Folder{}, err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := MkdirAll(dir); err != nil {
 		return Folder{}, fmt.Errorf("make the guest's cache folder: %w", err)
 	}
 	if os.Geteuid() == 0 {

@@ -213,7 +213,7 @@ func (m *Manifest) keep(image, settings, fresh string, config Config) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(fresh, 0o755); err != nil {
+	if err := cache.MkdirAll(fresh); err != nil {
 		return err
 	}
 	for name, b := range map[string][]byte{configName: finished, manifestName: append(manifest, '\n')} {
@@ -230,7 +230,7 @@ func writeSynced(path string, b []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(b)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()) // whatever the umask: QEMU reads it as another user
 }
 
 // publish gives a folder its name. One that has it already is exchanged for it at once: there is no moment without the name, and

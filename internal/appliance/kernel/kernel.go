@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"taproom/internal/appliance/cache"
 )
 
 // Kernel is an unpacked kernel. The zero value is none.
@@ -101,7 +103,7 @@ func unpackKernel(ctx context.Context, tree, dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := cache.MkdirAll(dir); err != nil {
 		return err
 	}
 	if err := os.Rename(images[0], filepath.Join(dir, bzImageName)); err != nil {

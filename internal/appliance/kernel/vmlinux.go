@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+
+	"taproom/internal/appliance/cache"
 )
 
 // errNoPVH is returned for a kernel that QEMU can only boot from its compressed image.
@@ -48,7 +50,7 @@ func extractVmlinux(ctx context.Context, bzImage, vmlinux string) error {
 	if err := CheckPVH(kernel); err != nil {
 		return fmt.Errorf("unpack %s: %w", bzImage, err)
 	}
-	return os.WriteFile(vmlinux, kernel, 0o644)
+	return cache.WriteFile(vmlinux, kernel)
 }
 
 func readBounded(path string, most int64) ([]byte, error) {

@@ -6,13 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"taproom/internal/appliance/cache"
 )
 
 // merge moves what packages have in the root into usr, as the distribution's machines have it, and leaves links.
 func merge(root string) error {
 	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
 		from, to := filepath.Join(root, name), filepath.Join(root, "usr", name)
-		if err := os.MkdirAll(to, 0o755); err != nil {
+		if err := cache.MkdirAll(to); err != nil {
 			return err
 		}
 		if err := moveInto(from, to); err != nil {
@@ -96,7 +98,7 @@ global {
 // furnish adds what an installation would make: folders to mount on, names of users, settings.
 func furnish(root string, list []item) error {
 	for _, name := range []string{"dev", "proc", "sys", "run", "tmp", "sysroot", "root", "etc/lvm", "var"} {
-		if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+		if err := cache.MkdirAll(filepath.Join(root, name)); err != nil {
 			return err
 		}
 	}
@@ -112,7 +114,7 @@ func furnish(root string, list []item) error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		if err := cache.WriteFile(path, []byte(text)); err != nil {
 			return err
 		}
 	}
