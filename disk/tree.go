@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"taproom/internal/appliance/launch"
 	"taproom/internal/appliance/proto"
 )
 
@@ -28,7 +29,7 @@ func (a *Appliance) Devices(ctx context.Context) ([]Device, error) {
 	}
 	var out []Device
 	for _, d := range list {
-		if d.Serial != toolsSerial {
+		if d.Serial != toolsSerial && !launch.IsBulk(d.Serial) {
 			out = append(out, Device{Name: d.Name, Size: d.Size, ReadOnly: d.ReadOnly, Type: d.Type, UUID: d.UUID, Label: d.Label})
 		}
 	}
@@ -75,9 +76,10 @@ func (a *Appliance) List(ctx context.Context, path string) ([]Entry, error) {
 	return out, nil
 }
 
-// CopyOut writes what a regular file holds to w. Symbolic links are followed within the tree.
+// CopyOut writes what a regular file holds to w. Symbolic links are followed within the tree. It is fastest where w is an empty
+// *os.File that was opened for reading and writing; what is large and goes elsewhere takes as much room in TMPDIR meanwhile.
 func (a *Appliance) CopyOut(ctx context.Context, path string, w io.Writer) error {
-	return a.a.Agent().Read(ctx, proto.Read{Path: path, Length: -1}, w)
+	return a.a.CopyOut(ctx, path, w)
 }
 
 // ReadFile returns what a regular file holds, at most the first limit bytes: nobody knows how large it is.
@@ -90,10 +92,11 @@ func (a *Appliance) ReadFile(ctx context.Context, path string, limit int64) ([]b
 	return b.Bytes(), err
 }
 
-// CopyIn makes a regular file, or replaces what it holds, with what is read from r.
+// CopyIn makes a regular file with a mode, of which the permissions count, or replaces what one holds, which keeps its mode, owner and
+// attributes. It is fastest where r is an *os.File that was opened for reading alone and is read from its start; what is large and comes from
+// elsewhere takes as much room in TMPDIR meanwhile. After an error the file may hold a part.
 func (a *Appliance) CopyIn(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
-	_, err := a.a.Agent().Write(ctx, proto.Write{Path: path, Mode: uint32(mode.Perm()), Create: true, Truncate: true}, r)
-	return err
+	return a.a.CopyIn(ctx, path, r, uint32(mode.Perm()), false)
 }
 
 // Sync returns when what was written is on the host's disk.

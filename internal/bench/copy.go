@@ -153,30 +153,37 @@ func (b *copyBench) up(ctx context.Context) (total, net time.Duration, err error
 	if err := b.image(ctx, "new"); err != nil {
 		return 0, 0, err
 	}
-	return b.timed(ctx, launch.Disk{Path: b.path("new"), Format: "raw", Access: launch.Write},
-		launch.Disk{Path: b.path("source"), Format: "raw", Access: launch.ReadOnly}, func(a *proto.Client, bulk string) error {
-			return a.CopyIn(ctx, proto.Copy{Device: bulk, Path: "/file", Size: b.size, Mode: 0o600, Sync: true}, nil)
-		})
+	source, err := os.Open(b.path("source"))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer source.Close()
+	return b.timed(ctx, launch.Disk{Path: b.path("new"), Format: "raw", Access: launch.Write}, func(a *launch.Appliance) error {
+		return a.CopyIn(ctx, "/file", source, 0o600, true)
+	})
 }
 
 // down copies it out of one.
 func (b *copyBench) down(ctx context.Context) (total, net time.Duration, err error) {
-	if err := b.empty("target", b.size); err != nil {
+	if err := b.empty("target", 0); err != nil {
 		return 0, 0, err
 	}
-	total, net, err = b.timed(ctx, launch.Disk{Path: b.path("full"), Format: "raw", Access: launch.ReadOnly},
-		launch.Disk{Path: b.path("target"), Format: "raw", Access: launch.Write}, func(a *proto.Client, bulk string) error {
-			_, err := a.CopyOut(ctx, proto.Copy{Device: bulk, Path: "/file", Sync: true}, nil)
-			return err
-		})
+	target, err := os.OpenFile(b.path("target"), os.O_RDWR, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer target.Close()
+	total, net, err = b.timed(ctx, launch.Disk{Path: b.path("full"), Format: "raw", Access: launch.ReadOnly}, func(a *launch.Appliance) error {
+		return errors.Join(a.CopyOut(ctx, "/file", target), target.Sync())
+	})
 	if err == nil {
 		err = same(b.path("source"), b.path("target"))
 	}
 	return total, net, err
 }
 
-// timed launches an appliance, gives it an image and a disk for the bulk, has the copy made, and shuts it down.
-func (b *copyBench) timed(ctx context.Context, image, bulk launch.Disk, run func(a *proto.Client, bulk string) error) (total, net time.Duration, err error) {
+// timed launches an appliance, gives it an image, has the copy made, and shuts it down.
+func (b *copyBench) timed(ctx context.Context, image launch.Disk, run func(*launch.Appliance) error) (total, net time.Duration, err error) {
 	began := time.Now()
 	l, err := launch.Open(ctx, b.spec)
 	if err != nil {
@@ -194,15 +201,11 @@ func (b *copyBench) timed(ctx context.Context, image, bulk launch.Disk, run func
 	if err != nil {
 		return 0, 0, err
 	}
-	other, err := a.Attach(ctx, bulk)
-	if err != nil {
-		return 0, 0, err
-	}
 	if _, err := a.Agent().Mount(ctx, proto.Mount{Device: disk.Name, At: "/", Type: "ext4", ReadOnly: image.Access == launch.ReadOnly}); err != nil {
 		return 0, 0, err
 	}
 	copying := time.Now()
-	if err := run(a.Agent(), other.Name); err != nil {
+	if err := run(a); err != nil {
 		return 0, 0, err
 	}
 	net = time.Since(copying)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/appliance/pid1"
 	"taproom/internal/appliance/proto"
 	"taproom/internal/appliance/superblock"
@@ -45,6 +47,21 @@ func (s *system) awaitDisk(ctx context.Context, r *proto.Call) (proto.Message, e
 	}
 	disk := d.describe(name)
 	return &disk, nil
+}
+
+// releaseDisk lets go of a disk that is about to be unplugged. The kernel hears of that later, and must not find the disk in use then,
+// by its own reset above all.
+func (s *system) releaseDisk(_ context.Context, r *proto.Call) (proto.Message, error) {
+	var m proto.Await
+	if err := r.Args(&m); err != nil {
+		return nil, err
+	}
+	d := hostDisks()
+	name := d.bySerial(m.Serial)
+	if name == "" {
+		return nil, unix.ENODEV
+	}
+	return nil, os.WriteFile(filepath.Join(d.sys, name, "device/delete"), []byte("1"), 0)
 }
 
 // list returns what has a medium: disks, each before its partitions.

@@ -44,6 +44,7 @@ func (s *system) server() *proto.Server {
 			proto.OpCopyOut: s.copyOut,
 			proto.OpRun:     s.run,
 			proto.OpConnect: s.connect,
+			proto.OpRelease: s.releaseDisk,
 
 			proto.OpRead:        s.tree.read,
 			proto.OpWrite:       s.tree.write,

@@ -54,7 +54,11 @@ func (r *running) add(ctx context.Context, d Disk, c chain.Chain) (plugged, erro
 	}
 	p := planDisk(target, firstSet+r.sets, d.Access, c, overlay)
 	r.sets += len(p.sets)
-	if err := r.plug(ctx, target, p); err != nil {
+	err := r.plug(ctx, p)
+	if !refused(err) {
+		r.target = target // the guest may be busy for long with what was there: nothing else comes to this place
+	}
+	if err != nil {
 		return plugged{}, err
 	}
 	return plugged{p.serial(), func(ctx context.Context) error { return r.unplug(ctx, p, len(p.nodes)) }}, nil
@@ -64,7 +68,7 @@ func (r *running) add(ctx context.Context, d Disk, c chain.Chain) (plugged, erro
 var errFull = fmt.Errorf("the appliance has %d disks already, as many as its controller takes", lastDisk)
 
 // plug passes the files and makes nodes and device. What was made goes again when something fails.
-func (r *running) plug(ctx context.Context, target int, p diskPlan) (err error) {
+func (r *running) plug(ctx context.Context, p diskPlan) (err error) {
 	m := r.qemu.QMP()
 	made := 0
 	defer func() {
@@ -85,11 +89,7 @@ func (r *running) plug(ctx context.Context, target int, p diskPlan) (err error) 
 		}
 		made++
 	}
-	err = m.Execute(ctx, "device_add", p.device, nil)
-	if !refused(err) {
-		r.target = target // the guest may be busy for long with what was there: nothing else comes to this place
-	}
-	return err
+	return m.Execute(ctx, "device_add", p.device, nil)
 }
 
 // takeBack is how long QEMU may take to let go of a disk.

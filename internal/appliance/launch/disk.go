@@ -94,9 +94,13 @@ func planDisk(target, set int, access Access, c chain.Chain, overlay *os.File) d
 			{Key: "backing", Value: below},
 		})
 	}
-	// The guest is told of an error: nobody is there to make room and let it go on.
-	p.plan.device = scsiDisk(target, below, p.prefix).With("werror", "report").With("rerror", "report")
+	p.plan.device = reporting(scsiDisk(target, 0, below, p.prefix))
 	return p.plan
+}
+
+// reporting is a disk whose errors the guest is told of: nobody is there to make room and let it go on.
+func reporting(disk qemu.Props) qemu.Props {
+	return disk.With("werror", "report").With("rerror", "report")
 }
 
 // unsafeCache is how what is thrown away is written: nothing waits for a disk.

@@ -153,7 +153,7 @@ func (m machine) devices(c *qemu.Config) {
 			{Key: "read-only", Value: true},
 			{Key: "auto-read-only", Value: false},
 		}}
-		c.Devices = append(c.Devices, scsiDisk(toolsID, "tools", "taproom-tools"))
+		c.Devices = append(c.Devices, scsiDisk(toolsID, 0, "tools", "taproom-tools"))
 	}
 }
 
@@ -182,18 +182,19 @@ func (m machine) clock() string {
 
 // SCSI targets of the appliance's controller.
 const (
-	toolsID  = 0 // disks come behind it
-	lastDisk = 255
+	toolsID    = 0 // disks come behind it
+	lastDisk   = 254
+	bulkTarget = 255
 )
 
 // scsiDisk is a disk on the appliance's controller.
-func scsiDisk(target int, node, serial string) qemu.Props {
+func scsiDisk(target, unit int, node, serial string) qemu.Props {
 	return qemu.Props{
 		{Key: "driver", Value: "scsi-hd"},
 		{Key: "id", Value: serial},
 		{Key: "bus", Value: "scsi0.0"},
 		{Key: "scsi-id", Value: target},
-		{Key: "lun", Value: 0},
+		{Key: "lun", Value: unit},
 		{Key: "drive", Value: node},
 		{Key: "serial", Value: serial},
 	}

@@ -24,6 +24,7 @@ type running struct {
 	output *output
 	target int // the last SCSI target that was used
 	sets   int // how many sets of descriptors were used
+	bulks  int // how many disks for bulk there were
 
 	events  sync.WaitGroup
 	mu      sync.Mutex

@@ -23,6 +23,12 @@ func (c *Client) Await(ctx context.Context, serial string) (Device, error) {
 	return d, err
 }
 
+// Release has the appliance's kernel let go of the disk with a serial number, which is about to be unplugged, and returns when that is done.
+// Nothing of it may be mounted.
+func (c *Client) Release(ctx context.Context, serial string) error {
+	return c.do(ctx, request{op: OpRelease, what: "disk " + serial, args: &Await{serial}})
+}
+
 // CopyIn copies what a raw disk holds into a file of the appliance's tree, which is made or replaced: many times as fast as Write,
 // which goes through the port. The disk is one that was plugged in for it. Progress may be nil.
 func (c *Client) CopyIn(ctx context.Context, m Copy, progress func(Progress)) error {

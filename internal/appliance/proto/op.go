@@ -39,6 +39,7 @@ const (
 	OpCopyOut
 	OpRun
 	OpConnect
+	OpRelease
 )
 
 func (o Op) String() string {
@@ -48,7 +49,7 @@ func (o Op) String() string {
 		OpWrite: "write", OpMkdir: "mkdir", OpRemove: "remove", OpRename: "rename", OpSymlink: "symlink", OpLink: "link",
 		OpReadlink: "readlink", OpChmod: "chmod", OpChown: "chown", OpTruncate: "truncate", OpSetTimes: "set times",
 		OpListXattr: "list attributes", OpGetXattr: "get attribute", OpSetXattr: "set attribute", OpRemoveXattr: "remove attribute",
-		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run", OpConnect: "connect",
+		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run", OpConnect: "connect", OpRelease: "release",
 	}
 	if int(o) < len(names) && names[o] != "" {
 		return names[o]
