@@ -2,8 +2,8 @@ package state
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
