@@ -113,7 +113,7 @@ func (e Env) iptables(ctx context.Context, why string) (*Chosen, error) {
 		b = b.WatchedBy(func(ctx context.Context, changed func(string)) error {
 			ours := func(c nft.Change) bool { return tells && programs.Made(c.PID) }
 			return firewall.WatchTables(ctx, e.NFT, tablesOfIPTables(), ours, changed)
-		})
+		}, e.NFT.Generation)
 	}
 	c := &Chosen{Backend: b, Name: IPTables, Why: fmt.Sprintf("%s; the host's iptables is iptables-%s", why, v)}
 	for _, o := range []xtables.Variant{xtables.NFT, xtables.Legacy} {

@@ -22,14 +22,16 @@ type Firewall struct {
 
 	busy  sync.Mutex // no look of ours sees half a change of ours: its tables change one after the other
 	known [2]known   // of each of the families
+	saved saved
 }
 
 // Watcher is a state.FirewallWatcher's Watch.
 type Watcher func(ctx context.Context, changed func(who string)) error
 
-// WatchedBy returns the firewall with another way to learn of changes than to look every Interval.
-func (f *Firewall) WatchedBy(w Watcher) *Firewall {
-	return &Firewall{programs: f.programs, table: f.table, interval: f.interval, told: w}
+// WatchedBy returns the firewall with another way to learn of changes than to look every Interval, and to learn that there was
+// none since the look before.
+func (f *Firewall) WatchedBy(w Watcher, g Generation) *Firewall {
+	return &Firewall{programs: f.programs, table: f.table, interval: f.interval, told: w, saved: saved{generation: g}}
 }
 
 var _ firewall.Backend = (*Firewall)(nil)
@@ -49,19 +51,29 @@ var families = [...]bool{false, true}
 
 // look reads what a family has. Only who holds busy asks the sight for its elements.
 func (f *Firewall) look(ctx context.Context, v6 bool) (sight, error) {
-	text, err := f.programs.Save(ctx, v6)
+	l, err := f.saved.look(ctx, v6, func() (*xtables.Listing, error) {
+		text, err := f.programs.Save(ctx, v6)
+		if err != nil {
+			return nil, err
+		}
+		l, err := xtables.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s-save: %w", f.programs.Name(v6), err)
+		}
+		return l, nil
+	})
 	if err != nil {
 		return sight{}, fmt.Errorf("look at the firewall: %w", err)
 	}
-	l, err := xtables.Parse(text)
-	if err != nil {
-		return sight{}, fmt.Errorf("look at the firewall: %s-save: %w", f.programs.Name(v6), err)
-	}
-	which := 0
+	return sight{layout{f.table, v6}, l, &f.known[family(v6)]}, nil
+}
+
+// family is the place of a family in families.
+func family(v6 bool) int {
 	if v6 {
-		which = 1
+		return 1
 	}
-	return sight{layout{f.table, v6}, l, &f.known[which]}, nil
+	return 0
 }
 
 // Observe returns the elements that are in force, ordered: those of the ones named, or all; none of a family whose chains are
@@ -96,16 +108,22 @@ func (f *Firewall) Apply(ctx context.Context, add, del []firewall.Element) error
 	}
 	f.busy.Lock()
 	defer f.busy.Unlock()
-	var changed []sight // as they were
+	var sights []sight // before anything changes, as one that was taken a moment ago still counts
 	for _, r := range requests {
 		s, err := f.look(ctx, r.v6)
-		if err == nil {
-			changed = append(changed, s)
-			if text := s.toward(r); text != "" {
-				err = f.programs.Restore(ctx, r.v6, text)
-			}
-		}
 		if err != nil {
+			return fmt.Errorf("change the firewall: %w", err)
+		}
+		sights = append(sights, s)
+	}
+	var changed []sight // as they were
+	for i, r := range requests {
+		text := sights[i].toward(r)
+		if text == "" {
+			continue
+		}
+		changed = append(changed, sights[i])
+		if err := f.programs.Restore(ctx, r.v6, text); err != nil {
 			// Nobody is served by half a change, also not who gave up waiting.
 			return errors.Join(fmt.Errorf("change the firewall: %w", err), f.restore(context.WithoutCancel(ctx), changed))
 		}
