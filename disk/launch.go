@@ -31,10 +31,11 @@ func Launch(ctx context.Context, s Spec) (*Appliance, error) {
 			return nil, err
 		}
 	}
-	files, err := prepare(ctx, s)
+	files, release, err := prepare(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	a, err := start(ctx, launch.Spec{
 		Files: files, Way: way, Memory: s.Memory, NIC: s.Network != nil, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect,
 	})
@@ -66,12 +67,12 @@ func start(ctx context.Context, s launch.Spec) (*launch.Appliance, error) {
 }
 
 // prepare finds what appliances boot from, or makes it.
-func prepare(ctx context.Context, s Spec) (build.Files, error) {
+func prepare(ctx context.Context, s Spec) (f build.Files, release func(), err error) {
 	agent, err := findProgram("taproom-init")
 	if err != nil {
-		return build.Files{}, err
+		return f, nil, err
 	}
-	return build.Ensure(ctx, build.Options{AgentPath: agent, Network: s.Network != nil, Progress: s.Progress})
+	return build.EnsureHeld(ctx, build.Options{AgentPath: agent, Network: s.Network != nil, Progress: s.Progress})
 }
 
 // findProgram finds one of taproom's programs beside the running one, or by the search path.

@@ -179,11 +179,23 @@ func (b *bootBench) settle(ctx context.Context) error {
 	}
 }
 
+// stopPool ends the pool. What it launched is some milliseconds of work; one that hangs must not keep the benchmark.
+func (b *bootBench) stopPool(ctx context.Context) error {
+	const within = time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the pool at %s has not ended for %v since it was told to; kill its process", b.socket, within))
+	defer cancel()
+	err := pool.Stop(ctx, b.k, b.socket)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // close ends what the benchmark runs and removes its folder.
 func (b *bootBench) close(ctx context.Context) error {
 	var errs []error
 	if b.socket != "" {
-		errs = append(errs, pool.Stop(ctx, b.k, b.socket))
+		errs = append(errs, b.stopPool(ctx))
 	}
 	for _, l := range []*launch.Launcher{b.verbose, b.cold, b.clones, b.floor.cold, b.floor.clones} {
 		if l != nil {

@@ -1,13 +1,16 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"taproom/internal/appliance/cache"
@@ -42,6 +45,8 @@ type Options struct {
 	Check func(context.Context, Files) error
 	// Progress is told what takes long, in a few words; nil tells nobody.
 	Progress func(string)
+
+	held func(Files) error // is called before anybody can remove the files; nil for none
 }
 
 // Files are what an appliance boots from. They are never written again: what is made from other inputs has other names.
@@ -66,6 +71,17 @@ func Ensure(ctx context.Context, o Options) (Files, error) {
 		return Files{}, fmt.Errorf("prepare what appliances boot from: %w", err)
 	}
 	return f, nil
+}
+
+// EnsureHeld is Ensure and keeps the files where they are until release: for who opens them soon after.
+func EnsureHeld(ctx context.Context, o Options) (f Files, release func(), err error) {
+	o.held = func(f Files) (err error) {
+		paths := slices.DeleteFunc([]string{f.Kernel, f.Initrd, f.Tools}, func(path string) bool { return path == "" })
+		release, err = cache.Hold(paths...)
+		return err
+	}
+	f, err = Ensure(ctx, o)
+	return f, release, err
 }
 
 func ensure(ctx context.Context, o Options) (Files, error) {
@@ -113,7 +129,10 @@ func ensure(ctx context.Context, o Options) (Files, error) {
 		return Files{}, err
 	}
 	f.Key = key(k.Image, l.Key(), f.Cmdline, f.TemplateCmdline)
-	return f, nil
+	if o.held != nil {
+		err = o.held(f)
+	}
+	return f, err
 }
 
 // readAgent reads the agent, where no path is given the one that was installed with this program.
@@ -142,6 +161,10 @@ const (
 	// unusedFor is how long what was made for another version of taproom is kept: long enough for programs of two versions
 	// that take turns, and for one that has looked a file up and not opened it yet.
 	unusedFor = 24 * time.Hour
+	// Of those that were used within a day so many stay, the ones used last; who builds taproom over and over makes another one each
+	// time. What was used within the last hour stays besides.
+	unusedKept  = 6
+	unusedAgain = time.Hour
 )
 
 const (
@@ -152,11 +175,17 @@ const (
 // used notes that a file is in use. Where that is not allowed, whoever may will make it again one day.
 func used(path string) { _ = os.Chtimes(path, time.Time{}, time.Now()) }
 
-// sweep removes what matches a pattern and has not been used for a day, and what processes left that were killed.
+// sweep removes what matches a pattern and was not used for long, and what processes left that were killed.
 func sweep(c cache.Folder, pattern string, keep ...string) {
 	list, _ := filepath.Glob(c.Path(pattern))
+	idle := map[string]time.Duration{}
 	for _, path := range list {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < unusedFor {
+		if info, err := os.Stat(path); err == nil {
+			idle[path] = time.Since(info.ModTime())
+		}
+	}
+	for i, path := range slices.SortedFunc(maps.Keys(idle), func(a, b string) int { return cmp.Or(cmp.Compare(idle[a], idle[b]), strings.Compare(a, b)) }) {
+		if idle[path] < unusedAgain || idle[path] < unusedFor && i < unusedKept {
 			keep = append(keep, path)
 		}
 	}

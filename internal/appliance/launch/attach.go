@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taproom/internal/appliance/chain"
+	"taproom/internal/appliance/proto"
 	"taproom/internal/qemu/qmp"
 )
 
@@ -30,12 +31,20 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	a.mu.Lock()
 	a.written = a.written || d.Access.writes()
 	a.mu.Unlock()
-	found, err := a.agent.Await(ctx, p.serial)
+	found, err := a.await(ctx, p.serial)
 	if err != nil {
 		err = errors.Join(err, p.takeBack(ctx))
 		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.vm.said(ctx, err))
 	}
 	return Device{Name: found.Name, Serial: p.serial, Capacity: c[0].Capacity}, nil
+}
+
+// await waits until the guest has found a disk that was plugged in. It takes some milliseconds; a guest may be busy, or lie.
+func (a *Appliance) await(ctx context.Context, serial string) (proto.Device, error) {
+	const within = 2 * time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the appliance has not found the disk %s within %v", serial, within))
+	defer cancel()
+	return a.agent.Await(ctx, serial)
 }
 
 // add implements vm.

@@ -187,7 +187,7 @@ func (a *Appliance) withBulk(ctx context.Context, f *os.File, size int64, write 
 		return fmt.Errorf("give the appliance a disk for what is copied: %w", a.vm.said(ctx, err))
 	}
 	defer func() { err = errors.Join(err, p.takeBack(ctx)) }()
-	if _, err := a.agent.Await(ctx, p.serial); err != nil {
+	if _, err := a.await(ctx, p.serial); err != nil {
 		return err
 	}
 	return errors.Join(do("serial:"+p.serial), a.agent.Release(ctx, p.serial))
