@@ -25,7 +25,7 @@
   -chardev socket,id=agent,fd=6 \
   -chardev socket,id=monitor,fd=7 \
   -chardev file,id=console,path=/dev/fdset/1,append=on \
-  -blockdev '{"driver":"file","node-name":"tools","filename":"/dev/fdset/2","read-only":true,"auto-read-only":false}' \
+  -blockdev '{"driver":"file","node-name":"tools","filename":"/dev/fdset/2","locking":"off","read-only":true,"auto-read-only":false}' \
   -device '{"driver":"virtio-serial-pci","id":"serial0","max_ports":2}' \
   -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
   -device '{"driver":"virtio-scsi-pci","id":"scsi0","num_queues":1}' \
