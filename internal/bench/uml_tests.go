@@ -18,12 +18,12 @@ import (
 )
 
 // smallCalls is how many the test of that name makes.
-const smallCalls = 500
+const smallCalls = 1000
 
 // startUp is an appliance from the launch to its end.
-func startUp(ctx context.Context, l *launch.Launcher) (float64, error) {
+func (b *umlBench) startUp(ctx context.Context, e *umlEngine) (float64, error) {
 	began := time.Now()
-	a, err := l.Launch(ctx)
+	a, err := e.launcher.Launch(ctx)
 	if err != nil {
 		return 0, err
 	}

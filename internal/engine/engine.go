@@ -79,6 +79,7 @@ type Engine struct {
 	*hub
 	*facts
 	*fabric
+	floors floors
 	*storage.Pools
 
 	cgroup   string // where guests' cgroups hang

@@ -44,7 +44,8 @@ func (e *Engine) followLinks(context.Context) error {
 			return
 		}
 		e.knowLinks(links)
-		e.heal(append(m.Look(links, err != nil, healView{e}), heal.Thing{Kind: heal.Forwarding}))
+		things := append(m.Look(links, err != nil, healView{e}), heal.Thing{Kind: heal.Forwarding})
+		e.heal(append(things, healView{e}.bounded()...))
 	}
 	e.work.Go(func() {
 		look()
@@ -180,6 +181,10 @@ func (e *Engine) healNetwork(uuid spec.UUID, o owned) {
 }
 
 func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network, t heal.Thing) error {
+	if live.Bandwidth != nil { // its floors do not change meanwhile
+		e.floors.applying.Lock()
+		defer e.floors.applying.Unlock()
+	}
 	want, err := e.compileNetwork(live)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.T
 		return e.healMissing(ctx, d, run, t)
 	}
 	env := e.env()
-	got, err := state.Observe(ctx, env, scopeOf(t))
+	got, err := state.Observe(ctx, env, e.scopeOf(t))
 	if err != nil {
 		return err
 	}
@@ -38,13 +38,18 @@ func (e *Engine) healPort(ctx context.Context, d *domain, run *running, t heal.T
 	return e.healTap(ctx, d, run, env, got, t)
 }
 
-// scopeOf looks at a guest's links, all of one kind.
-func scopeOf(t heal.Thing, others ...string) state.Scope {
-	names := append([]string{t.Name}, others...)
-	if t.Kind == heal.Macvtap {
-		return state.Scope{Macvlans: names}
+// scopeOf looks at a guest's links, all of one kind, and at what bounds the first.
+func (e *Engine) scopeOf(t heal.Thing, others ...string) state.Scope {
+	var s state.Scope
+	if p := (healView{e}).port(t); p != nil && p.Shape != nil {
+		s = shapesOf(*p)
 	}
-	return state.Scope{Ports: names}
+	if t.Kind == heal.Macvtap {
+		s.Macvlans = append([]string{t.Name}, others...)
+	} else {
+		s.Ports = append([]string{t.Name}, others...)
+	}
+	return s
 }
 
 // withNamesakes looks again, for a link of the guest's that is not there under its name: at all that have the guest's label.
@@ -62,7 +67,7 @@ func (e *Engine) withNamesakes(ctx context.Context, env *state.Env, before state
 	if len(others) == 0 {
 		return before, nil
 	}
-	return state.Observe(ctx, env, scopeOf(t, others...))
+	return state.Observe(ctx, env, e.scopeOf(t, others...))
 }
 
 // healMissing looks at the links of a guest that are not there, when it has one of another name.
@@ -113,7 +118,7 @@ func (e *Engine) healTap(ctx context.Context, d *domain, run *running, env *stat
 	if missing { // it is plugged in when there is one
 		want.Master = have.Master
 	}
-	plan, there, err := planOne(env, got, state.State{Ports: map[string]state.Port{t.Name: want}}, t.Name)
+	plan, there, err := planOne(env, got, healView{e}.bounds(t, state.State{Ports: map[string]state.Port{t.Name: want}}), t.Name)
 	if err != nil {
 		return err
 	}
@@ -139,7 +144,7 @@ func (e *Engine) healMacvtap(ctx context.Context, d *domain, run *running, env *
 		return e.lostPort(ctx, d, run, t.Name)
 	}
 	want.Up = want.Up || got.Macvlans[t.Name].Up
-	plan, there, err := planOne(env, got, state.State{Macvlans: map[string]state.Macvlan{t.Name: want}}, t.Name)
+	plan, there, err := planOne(env, got, healView{e}.bounds(t, state.State{Macvlans: map[string]state.Macvlan{t.Name: want}}), t.Name)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,60 @@ func (v healView) Called(owner string) string {
 	return live.BridgeName()
 }
 
+// Shaped implements heal.View.
+func (v healView) Shaped(owner, name string) (heal.Thing, bool) {
+	if now := v.hardware(owner); now != nil {
+		for _, p := range now.rec.Ports {
+			if p.Shape != nil && shaperName(p.ID) == name {
+				return heal.Thing{Kind: kindOf(p), Owner: owner, Name: p.Name}, true
+			}
+		}
+		return heal.Thing{}, false
+	}
+	live := v.active(owner)
+	if live == nil || live.Bandwidth == nil || shaperName(owner) != name {
+		return heal.Thing{}, false
+	}
+	return heal.Thing{Kind: heal.Bridge, Owner: owner, Name: live.BridgeName()}, true
+}
+
+// bounded are all things whose traffic is bounded: what became of that, no link says.
+func (v healView) bounded() (out []heal.Thing) {
+	for _, t := range v.All() {
+		if p := v.port(t); p != nil && p.Shape != nil {
+			out = append(out, t)
+		}
+		if live := v.active(t.Owner); t.Kind == heal.Bridge && live != nil && live.Bandwidth != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// port is the port of a guest that runs that a thing is; nil for every other thing.
+func (v healView) port(t heal.Thing) *port {
+	now := v.hardware(t.Owner)
+	if now == nil {
+		return nil
+	}
+	for _, p := range now.rec.Ports {
+		if p.Name == t.Name && kindOf(p) == t.Kind {
+			return &p
+		}
+	}
+	return nil
+}
+
+// bounds adds what bounds a guest's link.
+func (v healView) bounds(t heal.Thing, want state.State) state.State {
+	if uuid, err := spec.ParseUUID(t.Owner); err == nil {
+		if p := v.port(t); p != nil {
+			boundPorts(&want, record{UUID: uuid, Ports: []port{*p}}, true)
+		}
+	}
+	return want
+}
+
 // active is the document of a network that is active; nil for every other.
 func (v healView) active(owner string) *spec.Network {
 	uuid, err := spec.ParseUUID(owner)

@@ -71,6 +71,9 @@ func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *j
 	if err != nil {
 		return env, err
 	}
+	if err := e.reboundFor(ctx, ports); err != nil {
+		return env, err
+	}
 	left := ports
 	for try := 1; ; try++ {
 		r.Ports = left

@@ -12,6 +12,7 @@ import (
 func linksOf(r record) state.State {
 	s := macvtapState(r)
 	s.Ports, s.SwitchPorts = portState(r), switchState(r)
+	boundPorts(&s, r, false)
 	return s
 }
 
@@ -25,12 +26,13 @@ func (e *Engine) linksNow(r record) state.State {
 		s.Macvlans[name] = m
 	}
 	s.Ports, s.SwitchPorts = e.portsNow(r), e.switchNow(r)
+	boundPorts(&s, r, true)
 	return s
 }
 
 // ownedBy is what a guest has of all that was observed, held by it.
 func ownedBy(uuid string, all state.State) state.State {
-	out := state.State{Ports: map[string]state.Port{}, Macvlans: map[string]state.Macvlan{}}
+	out := state.State{Ports: map[string]state.Port{}, Macvlans: map[string]state.Macvlan{}, Shapers: map[string]state.Shaper{}, Shapes: map[string]state.Shape{}}
 	for name, p := range all.Ports {
 		if p.Owner == uuid {
 			p.Held = true
@@ -41,6 +43,17 @@ func ownedBy(uuid string, all state.State) state.State {
 		if m.Owner == uuid {
 			m.Held = true
 			out.Macvlans[name] = m
+		}
+	}
+	for name, s := range all.Shapers {
+		if s.Owner == uuid {
+			out.Shapers[name], out.Shapes[name] = s, all.Shapes[name]
+		}
+	}
+	for _, name := range linkNames(out) {
+		if s, ok := all.Shapes[name]; ok {
+			s.Held = true
+			out.Shapes[name] = s
 		}
 	}
 	return out

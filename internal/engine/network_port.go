@@ -72,7 +72,7 @@ func portDocument(h *hardware, n *network, p port) *spec.NetworkPort {
 	owner := h.rec.UUID
 	doc := &spec.NetworkPort{
 		UUID: &id, Owner: &spec.PortOwner{Name: h.rec.Name, UUID: &owner}, MAC: &spec.MAC{Address: nic.MAC.Address},
-		VirtualPort: nic.VirtualPort, VLAN: nic.VLAN, Port: nic.Port,
+		VirtualPort: nic.VirtualPort, VLAN: nic.VLAN, Port: nic.Port, Bandwidth: nic.Bandwidth,
 	}
 	if nic.Source != nil {
 		doc.Group = nic.Source.PortGroup
@@ -112,7 +112,7 @@ func (e *Engine) CreateNetworkPort(ctx context.Context, network spec.UUID, xml s
 		err = notTooLong([]byte(xml))
 	}
 	if err == nil {
-		err = doc.Validate()
+		err = madeBounds(doc)
 	}
 	if err != nil {
 		return spec.UUID{}, about("port of network", n.label, documentError(err))
@@ -181,19 +181,53 @@ func (e *Engine) DeleteNetworkPort(ctx context.Context, network, id spec.UUID) e
 	return nil
 }
 
-// NetworkPortParams implements server.NetworkPorts. All that a port has are bounds of its traffic, and none are kept.
+// NetworkPortParams implements server.NetworkPorts: what bounds the port's traffic.
 func (e *Engine) NetworkPortParams(network, id spec.UUID) ([]server.Param, error) {
-	_, err := e.NetworkPortXML(network, id)
-	return nil, err
+	n, err := e.network(network)
+	if err != nil {
+		return nil, err
+	}
+	if made, ok := e.madePorts.get(network, id); ok {
+		return bandParams(made.Bandwidth)
+	}
+	run, p := e.guestPort(n, id)
+	if run == nil {
+		return nil, server.NoNetworkPort(id)
+	}
+	return bandParams(run.hardware().nic(p).Bandwidth)
 }
 
-// SetNetworkPortParams implements server.NetworkPorts.
-func (e *Engine) SetNetworkPortParams(_ context.Context, network, id spec.UUID, params []server.Param) error {
-	if _, err := e.NetworkPortXML(network, id); err != nil {
+// SetNetworkPortParams implements server.NetworkPorts. That of a guest's NIC is bounded as the NIC is, for as long as it is there. One that
+// a client made is bounded by the client, who plugs it in.
+func (e *Engine) SetNetworkPortParams(ctx context.Context, network, id spec.UUID, params []server.Param) error {
+	n, err := e.network(network)
+	if err != nil {
 		return err
 	}
-	for _, p := range params {
-		return virterr.New(virterr.OperationUnsupported, "port %s: %s: traffic is not shaped yet", id, p.Field)
+	if run, p := e.guestPort(n, id); run != nil {
+		return e.SetInterfaceParams(ctx, run.rec().UUID, p.Guest, params, server.AffectLive)
+	}
+	made, ok := e.madePorts.get(network, id)
+	if !ok {
+		return server.NoNetworkPort(id)
+	}
+	next := *made
+	if next.Bandwidth, err = reband(made.Bandwidth, params); err == nil {
+		err = madeBounds(&next)
+	}
+	if err != nil {
+		return virterr.New(virterr.CodeOf(documentError(err)), "port %s of network '%s': %w", id, n.label, err)
+	}
+	return e.madePorts.put(network, &next)
+}
+
+// madeBounds refuses bounds of a port that a client made which only the network can keep.
+func madeBounds(doc *spec.NetworkPort) error {
+	if err := doc.Validate(); err != nil {
+		return err
+	}
+	if b := doc.Bandwidth; b != nil && b.Inbound != nil && b.Inbound.Floor != "" {
+		return virterr.New(virterr.OperationUnsupported, "a floor is for NICs of guests: of the frames of a port that a client plugs in nothing is known but its address")
 	}
 	return nil
 }

@@ -108,9 +108,6 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
-	if doc.Bounded() {
-		e.log.Warn("<bandwidth> is kept in the network's document, and bounds nothing yet", "network", n.label)
-	}
 	e.beginAfresh(n)
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)
@@ -133,6 +130,9 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err := e.portsAreFree(nil, doc); err != nil {
 		return err
 	}
+	if err := e.floors.fit(doc); err != nil {
+		return err
+	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
 		return err
 	}
@@ -140,10 +140,14 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 		return err
 	}
 	planned()
-	err = e.carry(ctx, want, trace)
+	err = e.carry(ctx, want.WithoutShapes(), trace)
+	if err == nil {
+		err = e.boundAnew(ctx, doc)
+	}
 	if err == nil {
 		return nil
 	}
+	e.floors.bridgeThere(doc.Name, false)
 	// The same difference leads back.
 	back := context.WithoutCancel(ctx)
 	_, uerr := e.converge(back, state.State{}, withoutSysctls(want).Scope())
@@ -193,7 +197,8 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 	if err != nil {
 		return state.State{}, documentError(err)
 	}
-	return s.Merge(ports), nil
+	shape, err := e.networkShape(doc)
+	return s.Merge(ports).Merge(shape), err
 }
 
 // DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.
@@ -238,6 +243,7 @@ func (e *Engine) withdraw(ctx context.Context, n *network, doc *spec.Network) er
 	if err := e.actives.Delete(n.uuid.String()); err != nil {
 		return err
 	}
+	e.floors.bridgeThere(doc.Name, false)
 	_, err = e.converge(ctx, state.State{}, withoutSysctls(have).Scope())
 	return err
 }
@@ -324,14 +330,22 @@ func (e *Engine) change(ctx context.Context, n *network, from, to *spec.Network)
 	if err := e.portsAreFree(from, to); err != nil {
 		return err
 	}
+	if err := e.floors.fit(to); err != nil {
+		return err
+	}
 	if err := e.keepActive(n, to); err != nil {
 		return err
 	}
+	have, want = have.WithoutShapes(), want.WithoutShapes()
 	scope := have.Scope(want)
 	if _, err = e.converge(ctx, want, scope); err == nil {
+		err = e.reboundTo(ctx, from, to)
+	}
+	if err == nil {
 		return nil
 	}
 	_, uerr := e.converge(context.WithoutCancel(ctx), have, scope)
+	uerr = errors.Join(uerr, e.reboundTo(context.WithoutCancel(ctx), to, from))
 	e.replugAll(ctx, n)
 	return errors.Join(err, uerr, e.keepActive(n, from))
 }

@@ -36,6 +36,14 @@ func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.Net
 	if err != nil {
 		return err
 	}
+	if err := e.updateNetwork(ctx, n, u); err != nil {
+		return err
+	}
+	return e.regroup(ctx, n)
+}
+
+// updateNetwork is UpdateNetwork but for the NICs of guests that run.
+func (e *Engine) updateNetwork(ctx context.Context, n *network, u server.NetworkUpdate) error {
 	j, err := n.slot.Begin(ctx, "update network '"+n.label+"'")
 	if err != nil {
 		return virterr.Wrap(virterr.OperationTimeout, err)

@@ -8,7 +8,8 @@ import (
 	"taproom/internal/spec"
 )
 
-// updatePortGroup changes what NICs are given from now on. Those of guests that run keep what they have.
+// updatePortGroup changes what NICs are given from now on. Those of guests that run keep what they have, but for what bounds their
+// traffic (regroup).
 func updatePortGroup(doc *spec.Network, u server.NetworkUpdate) error {
 	g, err := spec.ParsePortGroup([]byte(u.XML))
 	if err != nil {

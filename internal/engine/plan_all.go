@@ -56,6 +56,6 @@ func (e *Engine) everything(want state.State) state.Scope {
 		return s
 	}
 	s.All = true
-	s.Pattern = e.links.Matches
+	s.Pattern = e.matchesOurs
 	return s
 }

@@ -40,10 +40,14 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 		}
 		if err == nil {
 			one.Trust = one.trusts(&nic)
+			one.Shape, err = p.shapeOf(doc, &nic, one)
+		}
+		if err == nil {
 			err = p.e.nameFor(doc, &nic, &one)
 		}
 		if err != nil {
 			p.e.leaveLower(one)
+			p.e.leaveFloor(one)
 			p.e.releasePorts(ports)
 			return nil, err
 		}
@@ -248,6 +252,7 @@ func (e *Engine) leaveLower(p port) {
 func (e *Engine) releasePorts(ports []port) {
 	for _, p := range ports {
 		e.leaveLower(p)
+		e.leaveFloor(p)
 		if p.Switch == nil || !e.switches.holds(p.Name) {
 			e.releaseName(p.Name)
 		}

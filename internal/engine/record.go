@@ -103,6 +103,8 @@ type port struct {
 	Rx    *rxfilter.Filter `json:"rx,omitempty"`
 	// Share is what the NIC has on its network, where that is more than its document says.
 	Share *spec.NICShare `json:"share,omitempty"`
+	// Shape is how the NIC's traffic is bounded; nil is not at all.
+	Shape *portShape `json:"shape,omitempty"`
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
 	// Switch is what it is on a bridge of Open vSwitch; nil on a Linux bridge.

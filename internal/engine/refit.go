@@ -91,11 +91,13 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	r := &refitting{e: e, d: d, run: run, now: now, next: next, force: force, opening: starting{e: e, d: d, running: run, doc: next.doc}}
 	defer r.opening.closeFiles()
 	if err := r.plan(); err != nil {
+		r.shapes.takeBack(e, now, next)
 		e.releasePorts(r.added())
 		return err
 	}
 	half := r.half()
 	if err := e.saveHardware(run, r.moves.half(half)); err != nil {
+		r.shapes.takeBack(e, now, next)
 		e.releasePorts(r.added())
 		return virterr.New(virterr.SystemError, "cannot write down what domain '%s' consists of: %w%s", d.label, err, remedy(err))
 	}
@@ -107,7 +109,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
 	if err == nil {
-		err = errors.Join(r.tags.carryOut(ctx, e, next), r.apart.carryOut(ctx, e, next), r.believed.carryOut(ctx, e, next))
+		err = errors.Join(r.tags.carryOut(ctx, e, next), r.apart.carryOut(ctx, e, next), r.believed.carryOut(ctx, e, next), r.shapes.carryOut(ctx, e, now, next))
 	}
 	if err == nil {
 		err = r.carryOut(ctx)
@@ -124,7 +126,8 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 			for _, s := range append(plug.Settings(r.to.Startup, r.from.Startup), plug.Threads(r.to.Config, r.from.Config)...) {
 				_ = e.step(back, run, s, nil)
 			}
-			if merr := errors.Join(r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now), r.believed.carryOut(back, e, now)); merr != nil {
+			r.shapes.takeBack(e, now, next)
+			if merr := errors.Join(r.shapes.carryOut(back, e, next, now), r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now), r.believed.carryOut(back, e, now)); merr != nil {
 				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
@@ -150,6 +153,7 @@ type refitting struct {
 	moves     moves
 	tags      tags
 	apart     apart
+	shapes    reshaping
 	believed  believed
 	comes     []guest.Companion // of devices that come
 	serving   []*companion.Process
@@ -172,6 +176,9 @@ func (r *refitting) plan() error {
 	}
 	r.apart = isolated(r.now, r.next)
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
+		return err
+	}
+	if r.shapes, err = e.reshaped(r.now, r.next); err != nil {
 		return err
 	}
 	r.tags, r.believed = e.retagged(r.now, r.next), trusting(r.now, r.next)

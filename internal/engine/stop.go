@@ -158,7 +158,7 @@ func (e *Engine) removePorts(ctx context.Context, rec record) error {
 		return err
 	}
 	links := linksOf(rec)
-	scope := state.State{Ports: links.Ports, Macvlans: links.Macvlans}.Scope()
+	scope := state.State{Ports: links.Ports, Macvlans: links.Macvlans, Shapers: links.Shapers}.Scope()
 	scope.Owner = rec.UUID.String() // a name whose link somebody deleted may be another guest's by now
 	if _, err := e.converge(ctx, state.State{}, scope); err != nil {
 		return err

@@ -28,6 +28,9 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	for _, g := range guests {
 		want = want.Merge(e.linksNow(*g.rec()))
 	}
+	if err := e.boundNetworks(&want); err != nil {
+		return err
+	}
 	if err := e.withoutMissing(guests, &want); err != nil {
 		return err
 	}
@@ -152,6 +155,7 @@ func (e *Engine) reserve(r record) {
 		if p.Direct != nil {
 			e.lowers.take(p.Direct.Lower, p.ID, false)
 		}
+		e.floors.note(p)
 	}
 	for _, d := range r.Displays {
 		_ = e.ports.Reserve(d.Port)

@@ -14,8 +14,8 @@ type LinkChange struct {
 	Link Link
 	// Gone says that there is no such link any more.
 	Gone bool
-	// Lost says that the link has lost an address, a route of ours, or, as a port of a bridge, an address that somebody said is behind it; of
-	// Link only Index is known then.
+	// Lost says that the link has lost an address, a route of ours, what may bound its traffic, or, as a port of a bridge, an address that
+	// somebody said is behind it; of Link only Index is known then.
 	Lost bool
 	// Port says that what the link is as a port of its bridge may have changed; of Link only Index is known then.
 	Port bool
@@ -101,6 +101,10 @@ func parseChange(kind uint16, m []byte) (c LinkChange, is bool, err error) {
 		c.Lost, c.Link.Index = true, int(binary.NativeEndian.Uint32(m[4:])) // struct ifaddrmsg: family, prefixlen, flags, scope, index
 	case unix.RTM_DELROUTE:
 		c.Link.Index = lostRoute(m)
+		c.Lost = c.Link.Index != 0
+		return c, c.Lost, nil
+	case unix.RTM_DELQDISC, unix.RTM_DELTCLASS, unix.RTM_DELTFILTER:
+		c.Link.Index = lostQueue(kind, m)
 		c.Lost = c.Link.Index != 0
 		return c, c.Lost, nil
 	case unix.RTM_NEWNETCONF:

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filtered has told as well that a bridge forgot an address which somebody said is behind a port of it, and that a route of
-// ours went. The rest of what those groups tell is kept out by a filter: guests make learned addresses and neighbours come and
+// filtered has told as well that a bridge forgot an address which somebody said is behind a port of it, that a route of
+// ours went, and that a link lost a queue, a class or a filter; that one came is kept out, since whoever looks makes the kernel tell that. The rest of what those groups tell is kept out by a filter: guests make learned addresses and neighbours come and
 // go as often as they like, and a routing daemon may have a million routes.
 func (m *Multicast) filtered() error {
 	swap := func(v uint16) uint32 { // a filter reads the most significant byte first, and the message is the machine's
@@ -17,8 +17,11 @@ func (m *Multicast) filtered() error {
 	}
 	const header = unix.SizeofNlMsghdr // struct ndmsg or rtmsg follows
 	code := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 4},                                // nlmsg_type
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_NEWROUTE), Jt: 10}, // no
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 4}, // nlmsg_type
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_NEWQDISC), Jt: 13},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_NEWTCLASS), Jt: 12},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_NEWTFILTER), Jt: 11}, // no
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_NEWROUTE), Jt: 10},   // no
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: swap(unix.RTM_DELROUTE), Jf: 2},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: header + 5}, // rtm_protocol
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: RouteProtocol, Jt: 6, Jf: 7},
@@ -38,14 +41,14 @@ func (m *Multicast) filtered() error {
 	var serr error
 	err = raw.Control(func(fd uintptr) {
 		serr = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})
-		for _, group := range []int{unix.RTNLGRP_NEIGH, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE} {
+		for _, group := range []int{unix.RTNLGRP_TC, unix.RTNLGRP_NEIGH, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE} {
 			if serr == nil {
 				serr = unix.SetsockoptInt(int(fd), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group)
 			}
 		}
 	})
 	if err = errors.Join(err, serr); err != nil {
-		return fmt.Errorf("watch the addresses behind ports of bridges, and routes: %w", err)
+		return fmt.Errorf("watch the addresses behind ports of bridges, routes and queues: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -14,29 +15,38 @@ import (
 const (
 	BucketHandle = 0x7a70 // of a TBF at a link's root
 	TreeHandle   = 0x7a71 // of an HTB at a link's root; its classes have it in front
+	// IngressHandle is the kernel's, of what filters hang on for what comes in.
+	IngressHandle = 0xffff
 )
 
-// redirectPref is the preference of the filter that redirects what comes in through a link.
-const redirectPref = 31344
+// RedirectPref is the preference of the filter that redirects what comes in through a link.
+const RedirectPref = 31344
 
-// tcTick is what the kernel counts time in where it tells of buckets: 64 ns (PSCHED_SHIFT in include/net/pkt_sched.h).
-const tcTick = 64
+// ticksPerSecond is how the kernel counts time where it tells of buckets: in 64 ns (PSCHED_SHIFT in include/net/pkt_sched.h).
+const ticksPerSecond = 1e9 / 64
 
 // Ticks is how long that many bytes take at a rate in bytes a second, in the kernel's ticks of 64 ns; at most 274 s.
 func Ticks(bytes, rate uint64) uint32 {
+	hi, lo := bits.Mul64(bytes, ticksPerSecond)
 	if rate == 0 {
 		return 0
 	}
-	whole, part := bytes/rate, bytes%rate
-	if whole >= 274 {
+	if hi >= rate {
 		return 1<<32 - 1
 	}
-	return uint32((whole*1e9 + uint64(float64(part)*1e9/float64(rate))) / tcTick)
+	t, _ := bits.Div64(hi, lo, rate)
+	return uint32(min(t, 1<<32-1))
 }
 
-// Bytes is what passes at a rate in that many ticks.
+// Bytes is what passes at a rate in that many ticks, rounded up: Ticks of it is as many again.
 func Bytes(ticks uint32, rate uint64) uint64 {
-	return uint64(float64(ticks) * tcTick / 1e9 * float64(rate))
+	hi, lo := bits.Mul64(uint64(ticks), rate)
+	lo, more := bits.Add64(lo, ticksPerSecond-1, 0)
+	if hi += more; hi >= ticksPerSecond {
+		return 1<<64 - 1
+	}
+	b, _ := bits.Div64(hi, lo, ticksPerSecond)
+	return b
 }
 
 func tcHeader(index int, handle, parent uint32) *nl.TcMsg {

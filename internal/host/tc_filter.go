@@ -64,14 +64,14 @@ func (p *Pipeline) Redirect(index, through int, done func(error)) {
 	one.AddRtAttr(tcaActKind, nl.ZeroTerminated("mirred"))
 	one.AddRtAttr(tcaActOptions, nil).AddRtAttr(tcaMirredParms, mirred)
 	f := tcHeader(index, 0, netlink.HANDLE_MIN_INGRESS)
-	f.Info = filterInfo(redirectPref)
+	f.Info = filterInfo(RedirectPref)
 	p.tc("filter set", unix.RTM_NEWTFILTER, unix.NLM_F_CREATE|unix.NLM_F_EXCL, f, without("u32 or mirred", "CONFIG_NET_CLS_U32 and CONFIG_NET_ACT_MIRRED", func(err error) { done(cmp.Or(first, err)) }), kindOf("u32"), o)
 }
 
 // DelRedirect has what comes in through a link go its own way again. What waits in the other link's queue still comes.
 func (p *Pipeline) DelRedirect(index int, done func(error)) {
 	f := tcHeader(index, 0, netlink.HANDLE_MIN_INGRESS)
-	f.Info = filterInfo(redirectPref)
+	f.Info = filterInfo(RedirectPref)
 	p.tc("filter delete", unix.RTM_DELTFILTER, 0, f, removed(done))
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Queue is what is at the root of a link's way out, as far as it is ours.
+// Queue is what is at the root of a link's way out, where it is ours, or what may have filters for what comes in.
 type Queue struct {
 	Index  int
-	Handle uint16 // BucketHandle, TreeHandle, or whatever somebody else's has
+	Handle uint16 // BucketHandle, TreeHandle, or IngressHandle
 	Bucket TBF    // where it is a bucket
 	Rest   uint16 // where it is a tree: the class of what no filter names
 }
@@ -26,7 +27,7 @@ type Leaf struct {
 	MAC string // "" where no filter leads to it
 }
 
-// Queues lists the queues of every link that has one of ours. ErrPartial when the listing was interrupted.
+// Queues lists the queues of every link that are ours, and what may redirect what comes in. ErrPartial when the listing was interrupted.
 func (k *Kernel) Queues() ([]Queue, error) {
 	k.Step("qdisc list")
 	msgs, err := k.get(unix.RTM_GETQDISC, unix.NLM_F_DUMP, unix.RTM_NEWQDISC, tcHeader(0, 0, 0))
@@ -81,11 +82,12 @@ func parseTC(m []byte) (h tcHead, kind string, options []byte, err error) {
 
 func parseQueue(m []byte) (q Queue, ours bool, err error) {
 	h, kind, options, err := parseTC(m)
-	if err != nil || h.parent != netlink.HANDLE_ROOT {
-		return q, false, err
-	}
 	q = Queue{Index: h.index, Handle: uint16(h.handle >> 16)}
 	switch {
+	case err != nil:
+	case kind == "clsact":
+		return q, true, nil
+	case h.parent != netlink.HANDLE_ROOT:
 	case kind == "tbf" && q.Handle == BucketHandle:
 		q.Bucket, err = parseTBF(options)
 		return q, true, err
@@ -94,7 +96,7 @@ func parseQueue(m []byte) (q Queue, ours bool, err error) {
 		q.Rest = uint16(word(a[tcaHTBInit], 8))
 		return q, true, err
 	}
-	return q, false, nil
+	return q, false, err
 }
 
 // Leaves lists the classes of a link's tree, in no order. ErrPartial when the listing was interrupted.
@@ -162,11 +164,12 @@ func (k *Kernel) classified(index int, leaves []Leaf, at map[uint16]int) error {
 	return err
 }
 
-// Redirected is the index of the link whose queue everything takes first that comes in through a link; 0 is none.
+// Redirected is the index of the link whose queue everything takes first that comes in through a link; 0 is none, and -1 one that has
+// gone: then what comes in is lost.
 func (k *Kernel) Redirected(index int) (int, error) {
 	filters, err := k.filters(index, netlink.HANDLE_MIN_INGRESS)
 	for _, f := range filters {
-		if f.info>>16 == redirectPref && f.through != 0 {
+		if f.info>>16 == RedirectPref && f.through != 0 {
 			return f.through, err
 		}
 	}
@@ -220,7 +223,7 @@ func parseFilter(m []byte) (f filter, err error) {
 		}
 		parms, err := attrMap(one[tcaActOptions])
 		if p := parms[tcaMirredParms]; err == nil && word(p, 20) == mirredEgressRedirect {
-			f.through = int(word(p, 24))
+			f.through = int(cmp.Or(int32(word(p, 24)), -1))
 		}
 		return err
 	})

@@ -38,9 +38,9 @@ func (p *Pipeline) SetTBF(index int, t TBF, done func(error)) {
 	p.tbf(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), t, done)
 }
 
-// SetClassTBF is SetTBF inside of a class of the link's tree.
+// SetClassTBF is SetTBF inside of a class of the link's tree, by whose number it is known.
 func (p *Pipeline) SetClassTBF(index int, class uint16, t TBF, done func(error)) {
-	p.tbf(tcHeader(index, 0, TreeHandle<<16|uint32(class)), t, done)
+	p.tbf(tcHeader(index, uint32(class)<<16, TreeHandle<<16|uint32(class)), t, done)
 }
 
 func (p *Pipeline) tbf(h *nl.TcMsg, t TBF, done func(error)) {

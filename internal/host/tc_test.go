@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
@@ -186,6 +187,10 @@ func TestWhatComesInTakesAnotherLinksQueueFirst(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, shown)
 		}
 	}
+	ns.Run("ip", "link", "delete", "shape1")
+	if through, err := k.Redirected(links[0]); through != -1 || err != nil {
+		t.Errorf("redirected through %d, %v, when that link has gone", through, err)
+	}
 	for range 2 {
 		talk(t, k, func(p *host.Pipeline, done func(error)) { p.DelRedirect(links[0], done) })
 	}
@@ -210,8 +215,8 @@ func TestTicksAreWhatTheKernelCounts(t *testing.T) {
 		{10, 1e9, 0},
 		{1e10, 1e9, 156250000},
 		{1 << 40, 1, 1<<32 - 1},
-		{273, 1, 4265625000},
-		{274, 1, 1<<32 - 1},
+		{274, 1, 4281250000},
+		{275, 1, 1<<32 - 1},
 	} {
 		if got := host.Ticks(c.bytes, c.rate); got != c.ticks {
 			t.Errorf("%d bytes at %d take %d ticks, want %d", c.bytes, c.rate, got, c.ticks)
@@ -220,4 +225,11 @@ func TestTicksAreWhatTheKernelCounts(t *testing.T) {
 	if got := host.Bytes(15625000, 1<<20); got != 1<<20 {
 		t.Errorf("in a second %d bytes pass", got)
 	}
+	rapid.Check(t, func(t *rapid.T) {
+		bytes, rate := rapid.Uint64Range(0, 1<<42).Draw(t, "bytes"), rapid.Uint64Range(1, 1<<43).Draw(t, "rate")
+		ticks := host.Ticks(bytes, rate)
+		if got := host.Ticks(host.Bytes(ticks, rate), rate); got != ticks {
+			t.Errorf("%d ticks at %d are %d bytes, and those %d ticks", ticks, rate, host.Bytes(ticks, rate), got)
+		}
+	})
 }

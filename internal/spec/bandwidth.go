@@ -1,7 +1,5 @@
 package spec
 
-import "slices"
-
 // Bandwidth bounds traffic, as the guest sees it.
 type Bandwidth struct {
 	Inbound  *Rate `xml:"inbound"`
@@ -18,24 +16,60 @@ type Rate struct {
 	Extra
 }
 
-// Bounded reports whether a network or a port group of it asks for bounds.
-func (n *Network) Bounded() bool {
-	return n.Bandwidth != nil || slices.ContainsFunc(n.PortGroups, func(g PortGroup) bool { return g.Bandwidth != nil })
+// mostRate is libvirt's largest number, in its parameters: 4 TiB/s.
+const mostRate = 1<<32 - 1
+
+// longestBurst is how many seconds a burst may last at its average: the kernel counts them in 32 bits of 64 ns.
+const longestBurst = 274
+
+// Same reports whether two bound alike; nil bounds nothing.
+func (b *Bandwidth) Same(o *Bandwidth) bool {
+	return (b == nil) == (o == nil) && (b == nil || string(formatDocument("bandwidth", b)) == string(formatDocument("bandwidth", o)))
 }
 
-// check checks the bounds of a network, or of the NICs in a port group.
-func (b *Bandwidth) check(at string) error {
+// Check reports what is wrong with bounds, which at says the place of. A floor is a NIC's on a network, and with floors allowed.
+func (b *Bandwidth) Check(at string, floors bool) error {
 	if b == nil {
 		return nil
 	}
-	for name, r := range map[string]*Rate{"inbound": b.Inbound, "outbound": b.Outbound} {
-		switch {
-		case r == nil:
-		case r.Floor != "" && name == "outbound":
-			return unsupported(at+"/outbound/@floor", "only what comes in can be guaranteed; leave it out")
-		case r.Average == "" && r.Floor == "":
-			return invalid(at+"/"+name+"/@average", "it is missing")
+	if b.Outbound != nil && b.Outbound.Floor != "" {
+		return unsupported(at+"/outbound/@floor", "only what comes in can be guaranteed; leave it out")
+	}
+	if b.Inbound != nil && b.Inbound.Floor != "" && !floors {
+		return unsupported(at+"/inbound/@floor", "a floor is what a NIC has of its network's bandwidth: it is for interfaces of type='network'")
+	}
+	if err := b.Inbound.check(at + "/inbound"); err != nil {
+		return err
+	}
+	return b.Outbound.check(at + "/outbound")
+}
+
+func (r *Rate) check(at string) error {
+	if r == nil {
+		return nil
+	}
+	switch {
+	case r.Average == "" && (r.Peak != "" || r.Burst != ""):
+		return invalid(at+"/@average", "it is missing, and peak and burst need it")
+	case r.Average == "" && r.Floor == "":
+		return invalid(at+"/@average", "it is missing")
+	}
+	n := map[string]uint64{}
+	for name, v := range map[string]string{"average": r.Average, "peak": r.Peak, "burst": r.Burst} {
+		if v == "" {
+			continue
 		}
+		var err error
+		if n[name], err = ParseDecimal(v, mostRate); err != nil {
+			return invalid(at+"/@"+name, "%s", err)
+		}
+	}
+	switch {
+	case r.Average == "" || n["average"] == 0:
+	case n["peak"] > 0 && n["peak"] < n["average"]:
+		return invalid(at+"/@peak", "%d KiB/s is less than the average, %d", n["peak"], n["average"])
+	case n["burst"] > longestBurst*n["average"]:
+		return invalid(at+"/@burst", "at the average of %d KiB/s it lasts longer than %d s; %d KiB is the most", n["average"], longestBurst, longestBurst*n["average"])
 	}
 	return nil
 }
@@ -45,8 +79,45 @@ func bandwidthRules(at string) map[string]rule {
 	m := map[string]rule{}
 	for _, way := range []string{"inbound", "outbound"} {
 		for _, a := range []string{"average", "peak", "burst", "floor"} {
-			m[at+"/"+way+"/@"+a] = number(0, 1<<53)
+			m[at+"/"+way+"/@"+a] = number(0, mostRate)
 		}
 	}
 	return m
+}
+
+// CheckBandwidth checks the bounds of a NIC: it has to have an end on the host.
+func (n *Interface) CheckBandwidth() error {
+	if n.Bandwidth == nil {
+		return nil
+	}
+	switch n.Type {
+	case "network", "bridge", "direct":
+	case "ethernet":
+		if n.GivenTap() {
+			return unsupported("devices/interface/bandwidth", "the tap is somebody else's, who bounds it (tc qdisc)")
+		}
+	default:
+		return unsupported("devices/interface/bandwidth", "an interface of type='%s' has no link on the host that could be bounded", n.Type)
+	}
+	return n.Bandwidth.Check("devices/interface/bandwidth", n.Type == "network")
+}
+
+// checkBandwidth checks the bounds of a network and of the NICs in its port groups.
+func (n *Network) checkBandwidth() error {
+	if n.Bandwidth != nil && !n.Routed() {
+		mode := "bridge"
+		if n.Forward != nil {
+			mode = n.Forward.Mode
+		}
+		return unsupported("bandwidth", "the network has no bridge of its own with forward mode='%s'; bound its NICs, or port groups", mode)
+	}
+	if err := n.Bandwidth.Check("bandwidth", false); err != nil {
+		return err
+	}
+	for i := range n.PortGroups {
+		if err := n.PortGroups[i].Bandwidth.Check("portgroup/bandwidth", false); err != nil {
+			return err
+		}
+	}
+	return nil
 }

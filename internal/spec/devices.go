@@ -184,12 +184,12 @@ type Interface struct {
 	Forwards    []PortForward    `xml:"portForward"`
 	VLAN        *NICVLAN         `xml:"vlan"`
 	VirtualPort *VirtualPort     `xml:"virtualport"`
+	Bandwidth   *Bandwidth       `xml:"bandwidth"`
 	Target      *InterfaceTarget `xml:"target"`
 	Model       *InterfaceModel  `xml:"model"`
 	Driver      *NICDriver       `xml:"driver"`
 	Backend     *NICBackend      `xml:"backend"`
 	FilterRef   *Element         `xml:"filterref"`
-	Bandwidth   *Bandwidth       `xml:"bandwidth"`
 	Link        *LinkState       `xml:"link"`
 	MTU         *MTU             `xml:"mtu"`
 	Coalesce    *Coalesce        `xml:"coalesce"`

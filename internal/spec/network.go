@@ -21,7 +21,7 @@ type Network struct {
 	Domain      *NetworkDomain  `xml:"domain"`
 	DNS         *DNS            `xml:"dns"`
 	VLAN        *NICVLAN        `xml:"vlan"`
-	Bandwidth   *Bandwidth      `xml:"bandwidth"` // kept; nothing is bounded yet
+	Bandwidth   *Bandwidth      `xml:"bandwidth"`
 	Port        *BridgePort     `xml:"port"`
 	IPs         []IP            `xml:"ip"`
 	Routes      []Route         `xml:"route"`

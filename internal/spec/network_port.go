@@ -52,8 +52,8 @@ func (p *NetworkPort) Format() []byte { return formatDocument("networkport", p) 
 
 // Validate reports what is wrong with the document in itself; see Domain.Validate.
 func (p *NetworkPort) Validate() error {
-	w := &walker{rules: map[string]rule{
-		"bandwidth":             refuse("traffic is not shaped yet"),
+	rules := bandwidthRules("bandwidth")
+	addRules(rules, map[string]rule{
 		"port/@isolated":        yesNo(),
 		"rxfilters/@trustGuest": yesNo(),
 		"plug/@type":            values("network bridge direct", "hostdev-pci"),
@@ -61,7 +61,8 @@ func (p *NetworkPort) Validate() error {
 		"vlan/tag/@nativeMode":  values("tagged untagged", ""),
 		"virtualport/@type":     values("openvswitch", "802.1Qbg 802.1Qbh midonet"),
 		"plug/@macTableManager": values("kernel libvirt", ""),
-	}, path: make([]byte, 0, 64)}
+	})
+	w := &walker{rules: rules, path: make([]byte, 0, 64)}
 	if err := w.document(p, &p.Extra); err != nil {
 		return err
 	}
@@ -75,6 +76,9 @@ func (p *NetworkPort) Validate() error {
 	}
 	if _, err := parseUnicastMAC(p.MAC.Address); err != nil {
 		return invalid("mac/@address", "%s", err)
+	}
+	if err := p.Bandwidth.Check("bandwidth", true); err != nil {
+		return err
 	}
 	return p.VLAN.check("vlan")
 }

@@ -12,7 +12,7 @@ type PortGroup struct {
 	TrustRx     string       `xml:"trustGuestRxFilters,attr,omitempty"`
 	VLAN        *NICVLAN     `xml:"vlan"`
 	VirtualPort *VirtualPort `xml:"virtualport"`
-	Bandwidth   *Bandwidth   `xml:"bandwidth"` // kept; nothing is bounded yet
+	Bandwidth   *Bandwidth   `xml:"bandwidth"`
 	Extra
 }
 
@@ -20,13 +20,14 @@ type PortGroup struct {
 type NICShare struct {
 	VLAN        *NICVLAN     `json:"vlan,omitempty"`
 	VirtualPort *VirtualPort `json:"virtual_port,omitempty"`
+	Bandwidth   *Bandwidth   `json:"bandwidth,omitempty"`
 	TrustRx     string       `json:"trust_rx,omitempty"`
 	Isolated    string       `json:"isolated,omitempty"`
 }
 
 // Share is what the NIC itself says.
 func (n *Interface) Share() NICShare {
-	s := NICShare{VLAN: n.VLAN, VirtualPort: n.VirtualPort, TrustRx: n.TrustRx}
+	s := NICShare{VLAN: n.VLAN, VirtualPort: n.VirtualPort, TrustRx: n.TrustRx, Bandwidth: n.Bandwidth}
 	if n.Port != nil {
 		s.Isolated = n.Port.Isolated
 	}
@@ -35,7 +36,7 @@ func (n *Interface) Share() NICShare {
 
 // With is the NIC with a share of another origin.
 func (n Interface) With(s NICShare) Interface {
-	n.VLAN, n.VirtualPort, n.TrustRx = s.VLAN, s.VirtualPort, s.TrustRx
+	n.VLAN, n.VirtualPort, n.TrustRx, n.Bandwidth = s.VLAN, s.VirtualPort, s.TrustRx, s.Bandwidth
 	if s.Isolated != "" {
 		n.Port = &BridgePort{Isolated: s.Isolated}
 	}
@@ -44,7 +45,7 @@ func (n Interface) With(s NICShare) Interface {
 
 // Same reports whether two shares say the same.
 func (s NICShare) Same(o NICShare) bool {
-	return s.VLAN.Same(o.VLAN) && s.VirtualPort.same(o.VirtualPort) && s.TrustRx == o.TrustRx && s.Isolated == o.Isolated
+	return s.VLAN.Same(o.VLAN) && s.VirtualPort.same(o.VirtualPort) && s.TrustRx == o.TrustRx && s.Isolated == o.Isolated && s.Bandwidth.Same(o.Bandwidth)
 }
 
 // Drop has the NIC say no more than own where it says just what it was given beyond that.
@@ -54,6 +55,9 @@ func (n *Interface) Drop(given, own NICShare) {
 	}
 	if n.VirtualPort.same(given.VirtualPort) {
 		n.VirtualPort = own.VirtualPort
+	}
+	if n.Bandwidth.Same(given.Bandwidth) {
+		n.Bandwidth = own.Bandwidth
 	}
 	if n.TrustRx == given.TrustRx {
 		n.TrustRx = own.TrustRx
@@ -98,12 +102,15 @@ func (n *Network) Join(group string, own NICShare) (NICShare, error) {
 		from[0].Isolated = n.Port.Isolated
 	}
 	if g != nil {
-		from = append([]NICShare{{VLAN: g.VLAN, VirtualPort: g.VirtualPort, TrustRx: g.TrustRx}}, from...)
+		from = append([]NICShare{{VLAN: g.VLAN, VirtualPort: g.VirtualPort, TrustRx: g.TrustRx, Bandwidth: g.Bandwidth}}, from...)
 	}
 	out := own
 	for _, s := range from {
 		if out.VLAN == nil || len(out.VLAN.Tags) == 0 {
 			out.VLAN = s.VLAN
+		}
+		if out.Bandwidth == nil {
+			out.Bandwidth = s.Bandwidth
 		}
 		if out.TrustRx == "" {
 			out.TrustRx = s.TrustRx
@@ -167,7 +174,7 @@ func (n *Network) checkGroups() error {
 	if err := n.checkShare("", n.VLAN, n.VirtualPort, n.VirtualPort); err != nil {
 		return err
 	}
-	if err := n.Bandwidth.check("bandwidth"); err != nil {
+	if err := n.checkBandwidth(); err != nil {
 		return err
 	}
 	standard, seen := "", map[string]bool{}
@@ -180,9 +187,6 @@ func (n *Network) checkGroups() error {
 			return invalid("portgroup/@name", "two port groups are called '%s'", g.Name)
 		case g.Default == "yes" && standard != "":
 			return invalid("portgroup/@default", "both '%s' and '%s' are the default; only one can be", standard, g.Name)
-		}
-		if err := g.Bandwidth.check("portgroup/bandwidth"); err != nil {
-			return err
 		}
 		seen[g.Name] = true
 		if g.Default == "yes" {

@@ -42,8 +42,6 @@ func TestPortGroupsThatCannotBeAreRefusedByName(t *testing.T) {
 		onSwitch("<virtualport type='802.1Qbh'/>"):                                                                   "virtualport/@type is not supported",
 		onSwitch("<virtualport type='openvswitch'><parameters interfaceid='x'/></virtualport>"):                      "invalid virtualport/parameters/@interfaceid",
 		onSwitch(virtualPort + "<portgroup name='a'><virtualport type='midonet'/></portgroup>"):                      "portgroup/virtualport/@type is not supported",
-		onSwitch("<bandwidth><inbound/></bandwidth>"):                                                                "invalid bandwidth/inbound/@average: it is missing",
-		onSwitch("<bandwidth><outbound floor='1'/></bandwidth>"):                                                     "bandwidth/outbound/@floor is not supported",
 		onSwitch("<portgroup name='a'><bandwidth><inbound average='x'/></bandwidth></portgroup>"):                    "invalid portgroup/bandwidth/inbound/@average",
 		onSwitch("<port isolated='maybe'/>"):                                                                         "invalid port/@isolated",
 	} {

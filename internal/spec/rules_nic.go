@@ -16,12 +16,11 @@ func nicRules() map[string]rule {
 		"devices/interface/link/@state":          values("up down", ""),
 		"devices/interface/mtu/@size":            number(68, 65535),
 		"devices/interface/filterref":            refuse("network filters are not implemented yet"),
-		"devices/interface/bandwidth":            refuse("traffic is not shaped yet"),
 		"devices/interface/route":                refuse("routes are given by the network's DHCP"),
 		"devices/interface/backenddomain":        refuse("it is for Xen guests"),
 		"devices/interface/guest":                refuse("it is for containers"),
 	}
-	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules(), nicSocketRules(), switchRules())
+	addRules(m, userNICRules(), nicDriverRules(), nicLinkRules(), nicSocketRules(), switchRules(), bandwidthRules("devices/interface/bandwidth"))
 	return m
 }
 

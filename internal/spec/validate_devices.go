@@ -229,7 +229,7 @@ func (n *Interface) check() error {
 			return invalid(at+"target/@dev", "it is missing: the tap that is there already")
 		}
 	}
-	return cmp.Or(n.checkLink(), n.checkDirect(), n.checkUser(), n.checkSocket(), n.checkSwitch())
+	return cmp.Or(n.checkLink(), n.checkDirect(), n.checkUser(), n.checkSocket(), n.checkSwitch(), n.CheckBandwidth())
 }
 
 // linkName reports whether the kernel takes s as the name of a link (dev_valid_name).

@@ -59,6 +59,7 @@ const (
 	ProcDomainSnapshotNum            = 187
 	ProcDomainHasCurrentSnapshot     = 190
 	ProcDomainListAllCheckpoints     = 413
+	ProcDomainSetInterfaceParameters = 256
 	ProcDomainGetInterfaceParameters = 257
 	ProcConnectGetAllDomainStats     = 344
 	ProcDomainInterfaceAddresses     = 353

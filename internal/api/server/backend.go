@@ -26,6 +26,7 @@ type Backend interface {
 	DomainSleep
 	DomainRuns
 	Devices
+	InterfaceTunables
 	DomainData
 	Processors
 	Placements

@@ -58,9 +58,9 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 		return typedParamStrings, true
 	case remote.ProcNetworkPortSetParameters, remote.ProcNetworkPortGetXMLDesc, remote.ProcNetworkPortDelete:
 		return 0, true
-	case remote.ProcDomainSetBlockIOTune:
+	case remote.ProcDomainSetBlockIOTune, remote.ProcDomainSetInterfaceParameters:
 		return AffectLive | AffectConfig, true
-	case remote.ProcDomainGetBlockIOTune:
+	case remote.ProcDomainGetBlockIOTune, remote.ProcDomainGetInterfaceParameters:
 		return AffectLive | AffectConfig | typedParamStrings, true
 	case remote.ProcDomainGetSchedulerParametersFlags, remote.ProcDomainGetMemoryParameters, remote.ProcDomainGetBlkioParameters, remote.ProcDomainGetNumaParameters:
 		return AffectLive | AffectConfig | typedParamStrings, true

@@ -32,6 +32,7 @@ func newPrograms() map[uint32]*program {
 	bindSaves(p)
 	bindSleep(p)
 	bindDevices(p)
+	bindInterfaceTunables(p)
 	bindScreens(p)
 	bindNetworks(p)
 	bindEvents(p)

@@ -140,10 +140,4 @@ func bindDomainNothing(p *program) {
 	bind(p, remote.ProcDomainListAllSnapshots, empty)
 	bind(p, remote.ProcDomainListAllCheckpoints, empty)
 	bind(p, remote.ProcDomainGetSecurityLabel, func(q *request, a *remote.Domain, _ *remote.SecurityLabel) error { return exists(q, a) })
-	bind(p, remote.ProcDomainGetInterfaceParameters, func(q *request, a *remote.ParamsArgs, _ *remote.Params) error {
-		if err := exists(q, &a.Domain); err != nil {
-			return err
-		}
-		return virterr.Unsupported("bandwidth of a NIC is not implemented: virDomainGetInterfaceParameters")
-	})
 }

@@ -29,6 +29,7 @@ const (
 	Macvtap    Kind = "macvtap"    // of a guest
 	Access     Kind = "access"     // a macvlan of the host's own, beside guests' macvtaps
 	Bridge     Kind = "bridge"     // of a network
+	Shaper     Kind = "shaper"     // what a link hands its frames to; the thing is that link
 	Rules      Kind = "rules"      // of the firewall, of all networks
 	Forwarding Kind = "forwarding" // of packets, by the host
 )
@@ -50,6 +51,8 @@ type View interface {
 	Called(owner string) string
 	// Runs reports whether there is a guest of that UUID, and not just about to be one.
 	Runs(owner string) bool
+	// Shaped is the thing whose frames a shaper takes.
+	Shaped(owner, name string) (Thing, bool)
 	// On are the ports that should be on a bridge, and the macvtaps and macvlans that should lie on a link, whoever made that.
 	On(link string) []Thing
 	// All are all things that there should be.
@@ -63,7 +66,7 @@ type Mind struct {
 	Group   uint32 // of our links
 	bridges map[int]bridge
 	lowers  map[int]lower // what macvtaps may lie on
-	things  map[int]Thing // ports, and macvlans of the host's own
+	things  map[int]Thing // of ours, but bridges
 }
 
 // lower is a link of the host that is no guest's.
@@ -157,13 +160,13 @@ func (m *Mind) Take(changes []host.LinkChange, v View) []Thing {
 
 // remember keeps which links are told of by their indexes alone.
 func (m *Mind) remember(index int, t Thing) {
-	if t.Kind == Access || t.Kind == Port {
+	if t.Kind != Bridge {
 		m.things[index] = t
 	}
 }
 
 // carries reports whether macvtaps may lie on a link: none does on a guest's.
-func carries(l host.Link) bool { return l.Kind != "tun" && l.Kind != "macvtap" }
+func carries(l host.Link) bool { return l.Kind != "tun" && l.Kind != "macvtap" && l.Kind != "ifb" }
 
 // lowered takes in a link that macvtaps may lie on, and adds those if it has come, or is up now, or down.
 func (m *Mind) lowered(out []Thing, l host.Link, v View) []Thing {
@@ -205,6 +208,8 @@ func (m *Mind) ours(l host.Link) (Thing, bool) {
 		return Thing{Macvtap, owner, l.Name}, true
 	case "macvlan":
 		return Thing{Access, owner, l.Name}, true
+	case "ifb":
+		return Thing{Shaper, owner, l.Name}, true
 	}
 	return Thing{}, false
 }
@@ -221,6 +226,8 @@ func (m *Mind) known(out []Thing, t Thing, v View) []Thing {
 		_, is = v.Access(t.Owner, t.Name)
 	case Bridge:
 		_, is = v.Bridge(t.Owner, t.Name)
+	case Shaper:
+		t, is = v.Shaped(t.Owner, t.Name)
 	}
 	if is {
 		out = with(out, t)
@@ -245,6 +252,10 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 	case Access:
 		if want, ok := v.Access(t.Owner, t.Name); ok && (other(l, want) || v.Troubled(t)) {
 			out = with(out, t)
+		}
+	case Shaper:
+		if of, ok := v.Shaped(t.Owner, t.Name); ok && (!l.Up || v.Troubled(of)) {
+			out = with(out, of)
 		}
 	case Bridge:
 		want, ok := v.Bridge(t.Owner, t.Name)

@@ -45,6 +45,10 @@ func (s should) Called(owner string) string {
 	return ""
 }
 
+func (s should) Shaped(owner, name string) (heal.Thing, bool) {
+	return heal.Thing{Kind: heal.Port, Owner: "guest", Name: "vnet0"}, owner == "guest" && name == "bw-1"
+}
+
 func (s should) Macvtap(owner, name string) (state.Macvlan, bool) {
 	m, ok := s.macvtaps[owner+" "+name]
 	return m, ok
@@ -109,6 +113,8 @@ func machine() (should, map[string]host.Link) {
 		"macvlan0": {Index: 24, Name: "macvlan0", Kind: "macvlan", MAC: "02:00:00:00:00:05", MTU: 1500, Group: group, Alias: "taproom:host-eth0", Lower: 2, Up: true, Mode: host.MacvlanBridge},
 		"eth1":     {Index: 3, Name: "eth1", MTU: 1500, Up: true},
 		"macvtap1": {Index: 25, Name: "macvtap1", Kind: "macvtap", MAC: "52:54:00:00:00:06", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 3, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
+		"bw-1":     {Index: 40, Name: "bw-1", Kind: "ifb", Group: group, Alias: "taproom:guest", Up: true},
+		"bw-2":     {Index: 41, Name: "bw-2", Kind: "ifb", Group: group, Alias: "taproom:guest"}, // nobody's any more
 		"macvtap0": {Index: 23, Name: "macvtap0", Kind: "macvtap", MAC: "52:54:00:00:00:04", MTU: 1500, Group: group, Alias: "taproom:guest", Lower: 2, Up: true, AllMulticast: true, Mode: host.MacvlanBridge},
 	}
 	return want, links
@@ -221,6 +227,17 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 			bare.Index, labelled.Index, bare.Alias, bare.Up = 30, 30, "", false
 			return []host.LinkChange{{Link: bare}, {Link: labelled}}
 		}, port0},
+		{"a shaper goes down", func(m map[string]host.Link) []host.LinkChange {
+			down, other := m["bw-1"], m["bw-2"]
+			down.Up = false
+			return []host.LinkChange{{Link: down}, {Link: other}}
+		}, port0},
+		{"a shaper is removed", func(m map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Link: m["bw-1"], Gone: true}, {Link: m["bw-2"], Gone: true}}
+		}, port0},
+		{"a queue is taken off a shaper, and off a link", func(map[string]host.Link) []host.LinkChange {
+			return []host.LinkChange{{Lost: true, Link: host.Link{Index: 40}}, {Lost: true, Link: host.Link{Index: 41}}, {Lost: true, Link: host.Link{Index: 23}}}
+		}, port0 + ", macvtap macvtap0 of guest"},
 		{"a port joins what came just now", func(m map[string]host.Link) []host.LinkChange {
 			again, port := m["br0"], m["vnet1"]
 			again.Index, port.Master = 12, 12

@@ -151,8 +151,12 @@ func TestClassesAreTheLowestFreeOnesOf16Bits(t *testing.T) {
 	if _, err := qos.Take(used); err == nil {
 		t.Error("a class was found where all are in use")
 	}
-	delete(used, 65535)
-	if c, err := qos.Take(used); c != 65535 || err != nil {
+	delete(used, host.TreeHandle)
+	if c, err := qos.Take(used); err == nil {
+		t.Errorf("class %d has the number of the tree", c)
+	}
+	delete(used, 65534)
+	if c, err := qos.Take(used); c != 65534 || err != nil {
 		t.Errorf("%d, %v", c, err)
 	}
 }

@@ -31,7 +31,10 @@ type Leaf struct {
 
 // Equal reports whether two divide alike.
 func (t Tree) Equal(o Tree) bool {
-	return t.Whole == o.Whole && t.Rest == o.Rest && t.RestCut == o.RestCut && slices.Equal(t.Leaves, o.Leaves)
+	return t.Whole == o.Whole && t.Rest == o.Rest && sameCut(t.RestCut, o.RestCut) &&
+		slices.EqualFunc(t.Leaves, o.Leaves, func(a, b Leaf) bool {
+			return a.HTBClass == b.HTBClass && a.Class == b.Class && a.MAC == b.MAC && sameCut(a.Cut, b.Cut)
+		})
 }
 
 // Floor is what a NIC has in any case.
@@ -89,4 +92,22 @@ func (t *Tree) part(rate uint64, mtu int) host.HTBClass {
 func cut(rate uint64, mtu int) host.TBF {
 	piece := uint32(min(atOnce(rate, mtu), 1<<17))
 	return host.TBF{Rate: host.CutRate, Segment: piece, Limit: waits(rate, mtu) + piece}
+}
+
+// sameCut leaves out what the kernel does not tell.
+func sameCut(a, b host.TBF) bool {
+	a.Segment, b.Segment = 0, 0
+	return a == b
+}
+
+// Leaf is the part of a NIC, and whether it has one.
+func (t *Tree) Leaf(class uint16) (Leaf, bool) {
+	if t == nil {
+		return Leaf{}, false
+	}
+	i := slices.IndexFunc(t.Leaves, func(l Leaf) bool { return l.Class == class })
+	if i < 0 {
+		return Leaf{}, false
+	}
+	return t.Leaves[i], true
 }

@@ -28,7 +28,7 @@ func DiffRest(e *Env, observed Observed, desired State) (Plan, []Stranger, error
 }
 
 func newDiffer(e *Env, observed Observed, desired State) *differ {
-	d := &differ{env: e, old: observed, want: desired, alive: desired.alive(), made: map[string]bool{}, gone: map[string]bool{}}
+	d := &differ{env: e, old: observed, want: desired, alive: desired.alive(), made: map[string]bool{}, gone: map[string]bool{}, shaped: map[string]bool{}}
 	d.first = d.renamed()
 	return d
 }
@@ -43,8 +43,8 @@ func (d *differ) plan() (Plan, error) {
 	if len(d.gone) > 0 {
 		early, del = del, nil
 	}
-	return slices.Concat(d.first, d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.linkRemovals, d.bridges(), d.sysctls(),
-		d.change(add, del), d.lowers(), d.ports(), d.macvlans(), d.switchPorts(), d.services()), nil
+	return slices.Concat(d.first, d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.unbound(), d.linkRemovals, d.bridges(), d.sysctls(),
+		d.change(add, del), d.lowers(), d.shapers(), d.ports(), d.macvlans(), d.shapes(), d.switchPorts(), d.services()), nil
 }
 
 type differ struct {
@@ -57,6 +57,7 @@ type differ struct {
 	linkRemovals Plan
 	gone         map[string]bool // links that the plan removes
 	made         map[string]bool // links that the plan makes
+	shaped       map[string]bool // links that are bounded as they are made
 }
 
 // check refuses names that are not ours.
@@ -75,6 +76,11 @@ func (d *differ) check() error {
 		}
 		if _, ok := d.old.Bridges[name]; ok {
 			return &ForeignError{Name: name, Why: "is a bridge of ours and cannot be a tap"}
+		}
+	}
+	for _, name := range sortedKeys(d.want.Shapers) {
+		if err := d.checkName(name, d.want.Shapers[name].Owner, d.old.Shapers[name].Owner); err != nil {
+			return err
 		}
 	}
 	for _, name := range sortedKeys(d.want.Macvlans) {
@@ -142,6 +148,7 @@ func (d *differ) removals() {
 		}
 	}
 	ports = append(ports, d.macvlanRemovals()...)
+	ports = append(ports, d.shaperRemovals()...)
 	if len(ports) > 0 {
 		d.linkRemovals = append(d.linkRemovals, DeletePorts{Ports: ports})
 	}

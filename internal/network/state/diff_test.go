@@ -32,6 +32,8 @@ type stateJSON struct {
 	Ports    map[string]Port
 	Macvlans map[string]Macvlan
 	Lowers   map[string]Lower
+	Shapers  map[string]Shaper
+	Shapes   map[string]Shape
 	Sysctls  map[string]string
 	Elements []string
 	Services map[string]Service
@@ -51,7 +53,7 @@ func readState(t *testing.T, b []byte) Observed {
 	if err := d.Decode(&j); err != nil {
 		t.Fatal(err)
 	}
-	s := State{Bridges: j.Bridges, Ports: j.Ports, Macvlans: j.Macvlans, Lowers: j.Lowers, Sysctls: j.Sysctls, Elements: map[Element]bool{}, Services: j.Services}
+	s := State{Bridges: j.Bridges, Ports: j.Ports, Macvlans: j.Macvlans, Lowers: j.Lowers, Shapers: j.Shapers, Shapes: j.Shapes, Sysctls: j.Sysctls, Elements: map[Element]bool{}, Services: j.Services}
 	for _, e := range j.Elements {
 		set, key, _ := strings.Cut(e, " ")
 		s.Elements[Element{set, key}] = true

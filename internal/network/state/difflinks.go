@@ -166,7 +166,12 @@ func (d *differ) ports() Plan {
 		if want.NoIPv6 {
 			quiet = append(quiet, setNoIPv6(name, true))
 		}
-		queues = append(queues, NoQueue{Link: link})
+		if bounds := d.shapeNew(name); d.want.Shapes[name].None() {
+			queues = append(queues, NoQueue{Link: link})
+			queues = append(queues, bounds...)
+		} else {
+			queues = append(queues, bounds...)
+		}
 		if !d.header(name) {
 			queues = append(queues, NotForHost{Link: link})
 		}

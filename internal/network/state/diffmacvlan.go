@@ -74,6 +74,7 @@ func (d *differ) macvlans() Plan {
 			quiet = append(quiet, setStatic(name)...)
 		}
 		quiet = append(quiet, changeAddresses(link, nil, want.Addresses)...)
+		quiet = append(quiet, d.shapeNew(name)...)
 		if settings != (host.LinkSettings{}) {
 			set = append(set, SetLink{Link: link, Settings: settings})
 		}

@@ -128,7 +128,7 @@ func TestAnyStepThatFailsIsRolledBackToWhatWasBefore(t *testing.T) {
 		}
 	})
 	want := []string{
-		"AddAddress", "AddBridge", "AddMacvlan", "AddRoute", "AddTap", "ChangeElements", "DelAddress", "DelRoute", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
+		"AddAddress", "AddBridge", "AddMacvlan", "AddRoute", "AddShaper", "AddTap", "ChangeElements", "ChangeQueue", "DelAddress", "DelRoute", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
 		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetHears", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetReceive", "SetService", "SetSysctl",
 		"SetVLANs",
 	}

@@ -16,6 +16,7 @@ import (
 
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/network/qos"
 )
 
 // newEnv returns a namespace as a host, with firewall and DHCP in memory.
@@ -23,7 +24,9 @@ func newEnv(ns *hosttest.NS) *Env {
 	return &Env{Kernel: ns.Kernel(), Group: testGroup, Firewall: &fakeFirewall{}, Services: &fakeServices{}}
 }
 
-var allVirbr = Scope{All: true, Pattern: func(n string) bool { return strings.HasPrefix(n, "virbr") || strings.HasPrefix(n, "vnet") }}
+var allVirbr = Scope{All: true, Pattern: func(n string) bool {
+	return strings.HasPrefix(n, "virbr") || strings.HasPrefix(n, "vnet") || strings.HasPrefix(n, "shape")
+}}
 
 // set is what a caller does: observe, diff, apply.
 func set(e *Env, s Scope, want State) (Plan, error) {
@@ -64,7 +67,10 @@ func config(n int) State {
 		Sysctls:  map[string]string{"net/ipv4/ip_forward": "1"},
 		Elements: map[Element]bool{{"bridges", name}: true, {"net24", fmt.Sprintf("%s . 10.0.%d.0", name, n)}: true},
 		Services: map[string]Service{owner: {Bridge: name, Fingerprint: fmt.Sprint("f", n)}},
+		Shapers:  map[string]Shaper{},
+		Shapes:   map[string]Shape{},
 	}
+	bound(&s, n, name, owner)
 	for i := range n {
 		s.Ports[fmt.Sprintf("vnet%d", 10*n+i)] = Port{
 			Owner: fmt.Sprint("guest-", i), MAC: fmt.Sprintf("fe:54:00:00:%02x:%02x", n, i),
@@ -72,6 +78,34 @@ func config(n int) State {
 		}
 	}
 	return s
+}
+
+// bound adds what bounds the network's bridge, and its NICs in one direction, in both, or in none.
+func bound(s *State, n int, bridge, owner string) {
+	shaper := func(name, owner string) string {
+		s.Shapers[name] = Shaper{Owner: owner, NoIPv6: true, Up: true}
+		s.Shapes[name] = Shape{Queue: qos.Queue{Bucket: qos.Limit{Average: uint64(1000 * (n + 1))}.Bucket(1500)}}
+		return name
+	}
+	whole := qos.Limit{Average: uint64(4096 * n)}
+	var floors []qos.Floor
+	for i := range n {
+		port := fmt.Sprintf("vnet%d", 10*n+i)
+		one := Shape{Queue: qos.Queue{Bucket: qos.Limit{Average: 1024, Peak: uint64(2048 + i), Burst: 512}.Bucket(1500)}}
+		if n == 1 { // what its guest sends alone
+			one.Queue = qos.Queue{}
+		}
+		if i%2 == 1 || n == 1 {
+			one.Through = shaper(fmt.Sprintf("shape%d", 10*n+i), fmt.Sprint("guest-", i))
+		}
+		if s.Shapes[port] = one; (i+n)%3 == 2 {
+			delete(s.Shapes, port)
+		}
+		floors = append(floors, qos.Floor{Class: uint16(16 + i), MAC: fmt.Sprintf("52:54:00:00:%02x:%02x", n, i), KiB: uint64(100 + i)})
+	}
+	if n%2 == 1 {
+		s.Shapes[bridge] = Shape{Queue: whole.Divide(1500, floors), Through: shaper(fmt.Sprintf("shape%d", n), owner)}
+	}
 }
 
 // empty checks that nothing of ours is left.
@@ -181,6 +215,7 @@ func TestAFailureAnywhereIsRolledBackByTheSameDiff(t *testing.T) {
 					t.Error(err)
 				}
 				delete(half.Taps, name)
+				closed(t, ns, name)
 			}
 		}
 		if err := settle(e, before); err != nil {
@@ -193,6 +228,23 @@ func TestAFailureAnywhereIsRolledBackByTheSameDiff(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// closed waits until a tap whose descriptors were closed has gone: a program that another test just starts may hold copies
+// until it is executed.
+func closed(t *testing.T, ns *hosttest.NS, name string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		_, err := ns.Kernel().LinkByName(name)
+		if errors.Is(err, host.ErrNoLink) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("tap %s is still there: %v", name, err)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -296,8 +348,11 @@ func TestAPortJoinsABridgeThatIsNotOurs(t *testing.T) {
 }
 
 // volatile is what differs between two namespaces that are the same: indexes, generated addresses, flags of a tap
-// nobody holds, timers, and the ageing time, which the kernel shortens while a tree of bridges is new.
-var volatile = regexp.MustCompile(`(?m)^\d+: |@if\d+|state \w+|<[^>]*>|\w+_timer +[\d.]+|(bridge_id|designated_root|gc_timer|ageing_time) \S+|numtxqueues \d+|numrxqueues \d+|numqueues \d+|qlen \d+|qdisc \w+|valid_lft.*|persist \w+|ifindex \d+|topology_change\w* \d+|mq\b`)
+// nobody holds, timers, and the ageing time, which the kernel shortens while a tree of bridges is new; and of an ifb the address.
+var volatile = regexp.MustCompile(`(?m)^\d+: shape[^/]*/ether \S+|^\d+: |@if\d+|state \w+|<[^>]*>|\w+_timer +[\d.]+|(bridge_id|designated_root|gc_timer|ageing_time) \S+|numtxqueues \d+|numrxqueues \d+|numqueues \d+|qlen \d+|qdisc \w+|valid_lft.*|persist \w+|ifindex \d+|topology_change\w* \d+|mq\b`)
+
+// microseconds are what tc rounds to, and the kernel does not.
+var microseconds = regexp.MustCompile(`(c|min)?burst \S+|lat \S+`)
 
 func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 	t.Parallel()
@@ -305,7 +360,9 @@ func TestThePrintedPlanDoesWhatApplyDoes(t *testing.T) {
 	e := newEnv(applied)
 	dump := func(ns *hosttest.NS) string {
 		out := ns.Shell("ip -d link show; ip -4 address show; ip -6 address show scope global; ip -6 address show dev virbr2 || true; cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding; cd /proc/sys/net/ipv6/conf/virbr2 && cat accept_ra autoconf addr_gen_mode; for i in virbr0 virbr2 virbr3 vnet20 vnet31; do cat /proc/sys/net/ipv6/conf/$i/disable_ipv6 || true; done 2>/dev/null")
-		return volatile.ReplaceAllString(out, "")
+		out += ns.Shell(`tc qdisc show | grep -o 'tbf .*\|htb .*\|clsact .*' | sort
+			for i in virbr3 vnet20 vnet21 vnet30 vnet31 shape3 shape31; do echo $i; tc class show dev $i | sort; tc filter show dev $i; tc filter show dev $i ingress; done 2>/dev/null || true`)
+		return microseconds.ReplaceAllString(volatile.ReplaceAllString(out, ""), "")
 	}
 	both := config(2).Merge(config(3))
 	six := both.Clone()

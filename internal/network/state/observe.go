@@ -28,6 +28,8 @@ type Scope struct {
 	// AllElements looks at every element of the firewall.
 	AllElements bool
 	Networks    []string // whose services are looked at, by UUID
+	Shapers     []string
+	Shapes      []string // links of which is looked at what bounds them; with All those are all of ours
 	// SwitchPorts are ports of Open vSwitch, SwitchBridges the bridges that they should be on. AllSwitchPorts looks at all of
 	// ours; All does not, since whether the switch answers is no matter of the host's.
 	SwitchPorts, SwitchBridges []string
@@ -61,6 +63,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 	o := Observed{All: s.All, Owner: s.Owner, Index: map[string]int{}, Foreign: map[string]string{}, State: State{
 		Bridges: map[string]Bridge{}, Ports: map[string]Port{}, Macvlans: map[string]Macvlan{}, Lowers: map[string]Lower{},
 		Sysctls: map[string]string{}, Elements: map[Element]bool{}, Services: map[string]Service{},
+		Shapers: map[string]Shaper{}, Shapes: map[string]Shape{},
 	}}
 	look := o.named
 	if s.All {
@@ -77,6 +80,7 @@ func Observe(ctx context.Context, e *Env, s Scope) (Observed, error) {
 		func() error { return o.routes(e, s) },
 		func() error { return o.told(e, s) },
 		func() error { return o.lowers(e, s) },
+		func() error { return o.shapes(e, s) },
 		func() error { return o.sysctls(e, s) },
 		func() error { return o.firewall(ctx, e, s) },
 		func() error { return o.switches(ctx, e, s) },
@@ -134,7 +138,7 @@ func (o *Observed) dump(e *Env, s Scope) error {
 // named looks at the links the scope names and no others.
 func (o *Observed) named(e *Env, s Scope) error {
 	names := map[int]string{}
-	for _, name := range slices.Concat(s.Bridges, s.Ports, s.Macvlans) {
+	for _, name := range slices.Concat(s.Bridges, s.Ports, s.Macvlans, s.Shapers) {
 		l, err := e.Kernel.LinkByName(name)
 		if errors.Is(err, host.ErrNoLink) {
 			continue
@@ -226,12 +230,14 @@ const (
 	bridge
 	port
 	macvlan
+	shaper
 )
 
 // classify says what a link is. One that has a name of the scope and is not ours is noted.
 func (o *Observed) classify(e *Env, s Scope, l host.Link) kind {
 	asBridge, asPort, asMacvlan := slices.Contains(s.Bridges, l.Name), slices.Contains(s.Ports, l.Name), slices.Contains(s.Macvlans, l.Name)
-	named := asBridge || asPort || asMacvlan
+	asShaper := slices.Contains(s.Shapers, l.Name)
+	named := asBridge || asPort || asMacvlan || asShaper
 	owner, labelled := strings.CutPrefix(l.Alias, aliasPrefix)
 	labelled = labelled && owner != ""
 	halfMade := l.Alias == "" && (named || s.Pattern != nil && s.Pattern(l.Name))
@@ -243,6 +249,8 @@ func (o *Observed) classify(e *Env, s Scope, l host.Link) kind {
 			return port
 		case (l.Kind == "macvtap" || l.Kind == "macvlan") && (asMacvlan || !named):
 			return macvlan
+		case l.Kind == "ifb" && (asShaper || !named):
+			return shaper
 		}
 	}
 	if named {
@@ -287,6 +295,10 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 		o.Macvlans[l.Name] = Macvlan{
 			Owner: owner, Lower: names[l.Lower], Tap: l.Kind == "macvtap", Mode: l.Mode, MAC: l.MAC, MTU: l.MTU, NoIPv6: off, AllMulticast: l.AllMulticast, Promiscuous: l.Promiscuous, Up: l.Up, Leaving: l.Group == leaving(e.Group),
 		}
+		return nil
+	}
+	if k == shaper {
+		o.Shapers[l.Name] = Shaper{Owner: owner, NoIPv6: off, Up: l.Up, Leaving: l.Group == leaving(e.Group)}
 		return nil
 	}
 	master := names[l.Master]

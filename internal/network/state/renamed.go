@@ -55,7 +55,7 @@ type Stranger struct {
 // is missing and one alone is too many, by that.
 func (d *differ) renamed() Plan {
 	d.old.Ports, d.old.Macvlans, d.old.Index = maps.Clone(d.old.Ports), maps.Clone(d.old.Macvlans), maps.Clone(d.old.Index)
-	d.old.Bridges = maps.Clone(d.old.Bridges)
+	d.old.Bridges, d.old.Shapes = maps.Clone(d.old.Bridges), maps.Clone(d.old.Shapes)
 	p := nameBack(d, d.old.Bridges, d.want.Bridges, bridgeLabel)
 	d.remaster(p)
 	return slices.Concat(p, nameBack(d, d.old.Ports, d.want.Ports, tapLabel), nameBack(d, d.old.Macvlans, d.want.Macvlans, macvlanLabel))
@@ -108,6 +108,10 @@ func nameBack[V any](d *differ, old, want map[string]V, of func(V) label) Plan {
 		old[name], d.old.Index[name] = old[now], link.Index
 		delete(old, now)
 		delete(d.old.Index, now)
+		if s, ok := d.old.Shapes[now]; ok {
+			d.old.Shapes[name] = s
+			delete(d.old.Shapes, now)
+		}
 	}
 	for _, owner := range sortedKeys(missing) {
 		lost, found := missing[owner], extra[owner]

@@ -17,6 +17,8 @@ type State struct {
 	Sysctls  map[string]string  // by path below /proc/sys; only those that should have a value
 	Elements map[Element]bool   // of the firewall's sets; the value is always true
 	Services map[string]Service // by the network's UUID
+	Shapers  map[string]Shaper  // by name
+	Shapes   map[string]Shape   // by the name of the link
 	// SwitchPorts are ports of Open vSwitch, by name.
 	SwitchPorts map[string]SwitchPort
 }
@@ -85,6 +87,7 @@ func (s State) Clone() State {
 	c := State{
 		Bridges: maps.Clone(s.Bridges), Ports: maps.Clone(s.Ports), Macvlans: maps.Clone(s.Macvlans), Lowers: maps.Clone(s.Lowers), Sysctls: maps.Clone(s.Sysctls),
 		Elements: maps.Clone(s.Elements), Services: maps.Clone(s.Services), SwitchPorts: cloneSwitchPorts(s.SwitchPorts),
+		Shapers: maps.Clone(s.Shapers), Shapes: maps.Clone(s.Shapes), // trees do not change
 	}
 	for name, b := range c.Bridges {
 		b.Addresses, b.LinkLocal, b.Routes = slices.Clone(b.Addresses), slices.Clone(b.LinkLocal), slices.Clone(b.Routes)
@@ -108,6 +111,7 @@ func (s State) Merge(other State) State {
 	m.Elements = merge(m.Elements, o.Elements)
 	m.Services = merge(m.Services, o.Services)
 	m.SwitchPorts = merge(m.SwitchPorts, o.SwitchPorts)
+	m.Shapers, m.Shapes = merge(m.Shapers, o.Shapers), merge(m.Shapes, o.Shapes)
 	return m
 }
 
@@ -117,6 +121,12 @@ func merge[K comparable, V any](a, b map[K]V) map[K]V {
 	}
 	maps.Copy(a, b)
 	return a
+}
+
+// WithoutShapes is all of it but what bounds traffic.
+func (s State) WithoutShapes() State {
+	s.Shapers, s.Shapes = nil, nil
+	return s
 }
 
 // told are the macvtaps whose guests say what they are to take.
@@ -148,6 +158,8 @@ func (s State) Scope(others ...State) Scope {
 		Sysctls:  slices.Sorted(maps.Keys(s.Sysctls)),
 		Elements: slices.SortedFunc(maps.Keys(s.Elements), compareElements),
 		Networks: slices.Sorted(maps.Keys(s.Services)),
+
+		Shapers: slices.Sorted(maps.Keys(s.Shapers)), Shapes: slices.Sorted(maps.Keys(s.Shapes)),
 
 		SwitchPorts: slices.Sorted(maps.Keys(s.SwitchPorts)), SwitchBridges: slices.Sorted(maps.Keys(bridges)),
 	}

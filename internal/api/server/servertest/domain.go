@@ -247,6 +247,16 @@ func (f *Fake) BlockIOTune(_ context.Context, uuid spec.UUID, _ string, _ uint32
 	return []server.Param{remote.Uint64Param("total_bytes_sec", 0)}, f.whileRunning("BlockIOTune", uuid, func(*domain) {})
 }
 
+// SetInterfaceParams implements server.InterfaceTunables.
+func (f *Fake) SetInterfaceParams(_ context.Context, uuid spec.UUID, _ string, _ []server.Param, _ uint32) error {
+	return f.whileRunning("SetInterfaceParams", uuid, func(*domain) {})
+}
+
+// InterfaceParams implements server.InterfaceTunables.
+func (f *Fake) InterfaceParams(_ context.Context, uuid spec.UUID, _ string, _ uint32) ([]server.Param, error) {
+	return []server.Param{remote.UintParam("inbound.average", 0)}, f.whileRunning("InterfaceParams", uuid, func(*domain) {})
+}
+
 // UpdateDevice implements server.Devices.
 func (f *Fake) UpdateDevice(_ context.Context, uuid spec.UUID, _ string, _ uint32) error {
 	return f.whileRunning("UpdateDevice", uuid, func(*domain) {})

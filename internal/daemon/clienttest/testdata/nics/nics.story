@@ -227,18 +227,17 @@ $ detach-interface nics bridge --mac 52:54:00:00:00:07 --live
 error: No interface with MAC address 52:54:00:00:00:07 was found
 error: Failed to detach interface
 [exit 1]
-$ attach-interface nics bridge br8 --model virtio --inbound 1000 --live
+$ attach-interface nics bridge br8 --model virtio --inbound 1000,500 --live
 error: Failed to attach interface
-error: unsupported configuration: devices/interface/bandwidth is not supported: traffic is not shaped yet (interface 5)
+error: XML error: invalid devices/interface/bandwidth/inbound/@peak: 500 KiB/s is less than the average, 1000
 [exit 1]
 $ update-device nics filter.xml --live
 error: Failed to update device from filter.xml
 error: Operation not supported: cannot update a device of domain 'nics': cannot modify network device filter: network filters are not changed while a guest runs yet
 [exit 1]
 $ update-device nics shaped.xml --live
-error: Failed to update device from shaped.xml
-error: Operation not supported: cannot update a device of domain 'nics': cannot modify network device bandwidth: traffic limits are not changed while a guest runs yet
-[exit 1]
+Device updated successfully
+[exit 0]
 $ detach-device nics both.xml --live
 error: Failed to detach device from both.xml
 error: operation failed: cannot detach a device from domain 'nics': multiple devices matching MAC address 52:54:00:00:00:03 found; add the address, or the alias, of the one that is meant

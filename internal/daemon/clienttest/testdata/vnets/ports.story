@@ -35,19 +35,20 @@ error: Failed to create network from elsewhere.xml
 error: XML error: port of network 'lab': it is plugged into network 'virbr-lab', not network 'br9'
 [exit 1]
 $ net-port-create lab shaped.xml
-error: Failed to create network from shaped.xml
-error: unsupported configuration: port of network 'lab': bandwidth is not supported: traffic is not shaped yet
-[exit 1]
+Network port <uuid> created from shaped.xml
+[exit 0]
 $ net-port-list lab
  UUID
 ---------------------------------------
  00000000-0000-4000-8000-000000000005
+ <uuid>
  <uuid>
 [exit 0]
 r$ net-port-list lab
  UUID
 ---------------------------------------
  00000000-0000-4000-8000-000000000005
+ <uuid>
  <uuid>
 [exit 0]
 $ net-port-dumpxml lab 00000000-0000-4000-8000-000000000005
@@ -68,7 +69,7 @@ $ net-port-dumpxml lab 00000000-0000-4000-8000-000000000006
 error: failed to get network port '00000000-0000-4000-8000-000000000006'
 [exit 0]
 $ net-dumpxml lab
-<network connections='2'>
+<network connections='3'>
   <name>lab</name>
   <uuid>00000000-0000-4000-8000-000000000002</uuid>
   <bridge name='virbr-lab' stp='off' delay='0'/>
