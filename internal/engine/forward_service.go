@@ -120,3 +120,14 @@ func (e *Engine) leadsFromLoopback(doc *spec.Network) bool {
 	_, leads := s.Services[portforward.ServiceKey(doc.UUID.String())]
 	return err != nil || leads
 }
+
+// Settle implements state.ServiceSettler.
+func (s services) Settle() {
+	for _, who := range []*helperService{s.helper, s.loopback} {
+		if who != nil {
+			who.settle()
+		}
+	}
+}
+
+var _ state.ServiceSettler = services{}

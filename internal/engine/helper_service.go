@@ -225,6 +225,15 @@ func (s *helperService) Remove(ctx context.Context, network string) error {
 	return s.change(ctx, func() error { return b.Remove(ctx, network) })
 }
 
+// settle is for after links of networks that were removed have gone.
+func (s *helperService) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.backend != nil {
+		s.backend.Settle()
+	}
+}
+
 // leases returns the leases of a network that is served.
 func (s *helperService) leases(ctx context.Context, id spec.UUID) ([]lease.Record, error) {
 	b, err := s.present(ctx)

@@ -259,6 +259,10 @@ func (h *Helper) Remove(ctx context.Context, id spec.UUID) error {
 	return errors.Join(err, h.former.remove(ctx, id))
 }
 
+// Settle is for after links of networks that were removed have gone. Until then their packet sockets stay: letting go of one
+// makes the kernel take longer for the link.
+func (h *Helper) Settle() { h.kept.settle() }
+
 // Forget removes the lease file of a network that is not served any more and will not be again.
 func (h *Helper) Forget(id spec.UUID) error {
 	h.files.Lock()

@@ -21,6 +21,7 @@ type kept struct {
 
 	mu     sync.Mutex
 	of     map[spec.UUID]keptSocket
+	gone   []int                // of networks that are not served any more, until their links have gone
 	leases map[spec.UUID]string // lease files whose names are on the disk, by their descriptors' names
 }
 
@@ -111,12 +112,26 @@ func (k *kept) putOnDisk(id spec.UUID, name string) {
 	k.leases[id] = name
 }
 
-// drop lets go of a network's.
+// drop is for a network that is not served any more. Its socket is let go of when somebody says that the link has gone: what the
+// kernel waits for then it waits for when a link is removed, too, and twice as long where it has just begun to.
 func (k *kept) drop(id spec.UUID) {
-	k.set(id, nil, nil, nil)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.leases, id)
+	if s, had := k.of[id]; had {
+		delete(k.of, id)
+		k.gone = append(k.gone, s.fd)
+	}
+}
+
+// settle lets go of what was dropped. Nobody waits for the kernel.
+func (k *kept) settle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, fd := range k.gone {
+		k.leaving.Go(func() { _ = unix.Close(fd) })
+	}
+	k.gone = nil
 }
 
 // closers let go at the same time: they wait for the same moment.
@@ -124,6 +139,7 @@ const closers = 16
 
 // close lets go of all.
 func (k *kept) close() {
+	k.settle()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fds := make(chan int, len(k.of))
@@ -147,7 +163,7 @@ func (k *kept) close() {
 // Inherit takes over what the daemon held and knew of a helper that is lost, before the networks are set again.
 func (h *Helper) Inherit(old *Helper) {
 	old.kept.mu.Lock()
-	of, leases := old.kept.of, old.kept.leases
+	of, leases := old.kept.of, old.kept.leases // what has gone closes with it
 	old.kept.of, old.kept.leases = nil, nil
 	old.kept.mu.Unlock()
 	h.kept.mu.Lock()

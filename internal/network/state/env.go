@@ -80,6 +80,12 @@ type ServiceBackend interface {
 	Remove(ctx context.Context, network string) error
 }
 
+// ServiceSettler is a ServiceBackend that has something to do after links have gone whose networks it served.
+type ServiceSettler interface {
+	// Settle is called at the end of a plan, however that ended. It does not block.
+	Settle()
+}
+
 // ErrForeign says that somebody else owns what should be made or removed.
 var ErrForeign = errors.New("not ours")
 

@@ -98,6 +98,9 @@ func (r *Run) lookup(t target) (int, error) {
 // name is taken stops nothing: what is about it is left out, and when all else is done the error is a *TakenError. Taps
 // that were made are in e.Taps, also after an error.
 func (p Plan) Apply(ctx context.Context, e *Env) error {
+	if s, has := e.Services.(ServiceSettler); has {
+		defer s.Settle()
+	}
 	r := &Run{Env: e, made: map[string]int{}, found: map[string]int{}, lost: map[string]error{}}
 	for len(p) > 0 {
 		s, n := p[0], 1

@@ -190,6 +190,9 @@ func (b *Backend) Remove(ctx context.Context, network string) error {
 	return b.current().Remove(ctx, id)
 }
 
+// Settle is for after links of networks that were removed have gone.
+func (b *Backend) Settle() { b.current().Settle() }
+
 // Leases returns the leases of a network that hold now, by address.
 func (b *Backend) Leases(ctx context.Context, id spec.UUID) ([]lease.Record, error) {
 	return b.current().Leases(ctx, id)
