@@ -108,7 +108,13 @@ func (r reshaping) carryOut(ctx context.Context, e *Engine, from, h *hardware) e
 	ports := r.of(h)
 	var want state.State
 	boundPorts(&want, record{UUID: h.rec.UUID, Ports: ports}, true)
-	_, err := e.converge(ctx, want, shapesOf(ports...))
+	scope := shapesOf(ports...)
+	want.SwitchPorts = map[string]state.SwitchPort{}
+	for name, p := range e.switchNow(record{UUID: h.rec.UUID, Ports: ports}) { // or the switch takes the queue off some day
+		want.SwitchPorts[name] = p
+		scope.SwitchPorts, scope.SwitchBridges = append(scope.SwitchPorts, name), append(scope.SwitchBridges, p.Bridge)
+	}
+	_, err := e.converge(ctx, want, scope)
 	for _, p := range r.of(from) { // one that moved has nothing on its former network any more
 		if !slices.ContainsFunc(ports, func(o port) bool { return o.ID == p.ID && o.Network == p.Network }) {
 			e.floors.release(p.Network, p.ID)

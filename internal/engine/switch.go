@@ -59,7 +59,7 @@ func switchState(r record) map[string]state.SwitchPort {
 	out := map[string]state.SwitchPort{}
 	for _, p := range r.Ports {
 		if p.Switch != nil {
-			out[p.Name] = state.SwitchPort{Owner: r.UUID.String(), Bridge: p.Bridge, VLAN: p.Switch.VLAN, IDs: p.Switch.IDs}
+			out[p.Name] = state.SwitchPort{Owner: r.UUID.String(), Bridge: p.Bridge, VLAN: p.Switch.VLAN, IDs: p.Switch.IDs, Bounded: p.Shape != nil}
 		}
 	}
 	return out
@@ -177,9 +177,13 @@ func (e *Engine) leaveSwitchAll(ctx context.Context, owner string) error {
 // It is nil for an error of anything else.
 func switchError(err error) error {
 	var missing *state.NoBridgeError
+	var unbound *state.UnboundError
 	var step *state.StepError
 	if errors.As(err, &missing) {
 		return missing
+	}
+	if errors.As(err, &unbound) {
+		return unbound
 	}
 	if errors.As(err, &step) {
 		if set, ok := step.Step.(state.SetSwitchPorts); ok {

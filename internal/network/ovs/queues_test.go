@@ -48,21 +48,26 @@ func TestTheSwitchLeavesQueuesOfBoundedPortsAlone(t *testing.T) {
 		for _, name := range []string{"vnet0", "vnet1"} {
 			b.bound(name, 1024)
 		}
+		put := func(s state.State) { // which does not look at queues
+			if err := b.set(s); err != nil {
+				t.Fatal(err)
+			}
+		}
 		more := want.Merge(ports("guest-2", "br0", 2, 1))
 		p.VLAN = &state.VLAN{Tag: []int{7}}
 		more.SwitchPorts["vnet0"] = p
-		b.settle(more)
+		put(more)
 		if !b.isBounded("vnet0") {
 			t.Error("a change of ports removed the queue")
 		}
 		b.sw.StopDaemon()
 		b.sw.StartDaemon()
-		b.settle(more)
+		put(more)
 		if !b.isBounded("vnet0") {
 			t.Error("a switch that started again removed the queue")
 		}
 		b.sw.Ctl("del-port", "vnet0", "--", "del-port", "vnet1")
-		b.settle(more)
+		put(more)
 		if !b.isBounded("vnet0") {
 			t.Error("a port that was plugged in anew lost its queue")
 		}
@@ -73,7 +78,7 @@ func TestTheSwitchLeavesQueuesOfBoundedPortsAlone(t *testing.T) {
 		p = more.SwitchPorts["vnet1"]
 		p.Bounded = true
 		more.SwitchPorts["vnet1"] = p
-		b.settle(more)
+		put(more)
 		if rows := strings.Count(b.sw.Ctl("--columns=type", "list", "QoS"), "linux-noop"); rows != 2 {
 			t.Errorf("the database says of %d ports that their queues are not the switch's, want 2", rows)
 		}
@@ -152,4 +157,30 @@ func (b *bench) keeps(x load.Transport, from, to load.In, place *load.Place, kib
 			return
 		}
 	}
+}
+
+// What a guest sends to a switch that reads frames itself cannot be bounded, and is refused before anything is made.
+func TestALimitThatTheSwitchPassesByIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "br0")
+	want := ports("guest-1", "br0", 0, 1)
+	limit := qos.Limit{Average: 1024}
+	want.Shapers = map[string]state.Shaper{"bw-0": {Owner: "guest-1", NoIPv6: true, Up: true}}
+	want.Shapes = map[string]state.Shape{
+		"vnet0": {Queue: qos.Queue{Bucket: limit.Bucket(0)}, Through: "bw-0"},
+		"bw-0":  {Queue: qos.Queue{Bucket: limit.Bucket(0)}},
+	}
+	var unbound *state.UnboundError
+	if p, err := b.plan(want, want.Scope()); !errors.As(err, &unbound) || unbound.Port != "vnet0" || unbound.Bridge != "br0" {
+		t.Errorf("%v\n%s", err, p)
+	}
+	want.Shapers, want.Shapes = nil, map[string]state.Shape{"vnet0": {Queue: qos.Queue{Bucket: limit.Bucket(0)}}}
+	p := want.SwitchPorts["vnet0"]
+	p.Bounded = true
+	want.SwitchPorts["vnet0"] = p
+	b.settle(want)
+	if !b.isBounded("vnet0") {
+		t.Error("what the guest receives is not bounded")
+	}
+	b.settle(state.State{})
 }

@@ -141,6 +141,9 @@ func (d *differ) checkSwitch() error {
 		if !want.Held && !d.old.HasSwitchBridge(want.Bridge) {
 			return &NoBridgeError{Bridge: want.Bridge}
 		}
+		if err := d.checkBound(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }
