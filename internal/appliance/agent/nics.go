@@ -191,11 +191,11 @@ func (n *nics) writeResolvConf() {
 	}
 }
 
-// waitCarrier waits for the link to have a carrier. It returns false when ctx is done first.
+// waitCarrier waits for the link to carry frames. It returns false when ctx is done first.
 func (n *nics) waitCarrier(ctx context.Context, name string) bool {
 	for {
 		wake := n.wake()
-		if carrier(name) {
+		if nic.Ready(name) {
 			return true
 		}
 		select {

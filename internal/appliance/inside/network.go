@@ -154,7 +154,9 @@ func (l *lease) acquire(ctx context.Context) (err error) {
 	l.lessee = &nic.Lessee{
 		Index: l.link.Index, Link: l.link.Name, Client: &dhcpc.Client{MAC: l.link.HardwareAddr, HostName: name},
 	}
-	l.Lease, err = l.lessee.Acquire(ctx)
+	if err = nic.AwaitReady(ctx, l.link.Name); err == nil {
+		l.Lease, err = l.lessee.Acquire(ctx)
+	}
 	return err
 }
 
