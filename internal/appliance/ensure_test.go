@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kbuild"
+	"taproom/internal/appliance/kbuild/kbuildtest"
 	"taproom/internal/appliance/kernel"
 	"taproom/internal/appliance/kernel/kerneltest"
 )
@@ -172,6 +174,22 @@ func TestKernelOfOnesOwnIsTakenAsItIs(t *testing.T) {
 	g, err := Ensure(t.Context(), Options{CacheDir: t.TempDir(), AgentPath: fakeAgent(t, "1"), Kernel: own})
 	if err != nil || read(t, g.Kernel) != "image" || g.Version != "own-1" {
 		t.Errorf("got %+v, %v", g, err)
+	}
+}
+
+func TestKernelOfOurConfigurationIsTakenWhereItWasBuilt(t *testing.T) {
+	log := kerneltest.FakeApt(t, "machine")
+	o := Options{CacheDir: t.TempDir(), AgentPath: fakeAgent(t, "1")}
+	if g, err := Ensure(t.Context(), o); err != nil || !strings.HasPrefix(g.Version, "linux-image") {
+		t.Fatalf("before it was built: %+v, %v", g, err)
+	}
+	kbuildtest.Pretend(t, o.CacheDir, kbuild.Guest(), "our own")
+	g, err := Ensure(t.Context(), o)
+	if err != nil || read(t, g.Kernel) != "our own" || !strings.HasPrefix(g.Version, "guest-") {
+		t.Errorf("got %+v, %v", g, err)
+	}
+	if got := strings.Count(read(t, log), "download"); got != 1 {
+		t.Errorf("%d downloads, want one", got)
 	}
 }
 

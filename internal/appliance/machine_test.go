@@ -89,12 +89,7 @@ func arguments(g Guest, machineType, dir string) []string {
 }
 
 // boot starts a guest and waits for its agent. The guest is gone when the test ends.
-func boot(ctx context.Context, t testing.TB, machineType string, more ...string) *machine {
-	t.Helper()
-	return bootGuest(ctx, t, testGuest(t, ctx), machineType, more...)
-}
-
-func bootGuest(ctx context.Context, t testing.TB, g Guest, machineType string, more ...string) *machine {
+func boot(ctx context.Context, t testing.TB, g Guest, machineType string, more ...string) *machine {
 	t.Helper()
 	dir := t.TempDir()
 	args := arguments(g, machineType, dir)
@@ -218,7 +213,7 @@ func (m *machine) stop() {
 		_ = m.qmpConn.Close()
 	}
 	_ = m.cmd.Process.Kill() // gone already, mostly
-	<-m.exited
+	m.exited <- <-m.exited   // for whoever ends it once more
 	if m.t.Failed() {
 		m.t.Logf("console:\n%s", strings.ReplaceAll(m.console.String(), "\r", ""))
 	}
@@ -242,4 +237,29 @@ func headHash(text string) string {
 	copy(head, text)
 	sum := sha256.Sum256(head)
 	return hex.EncodeToString(sum[:])
+}
+
+// checkReconnect has a process of the host die in the middle of a frame, and the next one connect.
+func checkReconnect(ctx context.Context, t *testing.T, m *machine) {
+	t.Helper()
+	if err := m.agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("unix", m.agentPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An answer that nobody takes, then half a frame.
+	if _, err := conn.Write([]byte("\x00\x00\x00\x1a" + `{"id":99,"op":"hello"    }` + "\x00\x00\x10\x00{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m.agent, err = Dial(ctx, m.agentPath); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.agent.Ping(ctx); err != nil {
+		t.Error(err)
+	}
 }

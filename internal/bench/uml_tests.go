@@ -18,12 +18,12 @@ import (
 )
 
 // smallCalls is how many the test of that name makes.
-const smallCalls = 1000
+const smallCalls = 500
 
 // startUp is an appliance from the launch to its end.
-func (b *umlBench) startUp(ctx context.Context, e *umlEngine) (float64, error) {
+func startUp(ctx context.Context, l *launch.Launcher) (float64, error) {
 	began := time.Now()
-	a, err := e.launcher.Launch(ctx)
+	a, err := l.Launch(ctx)
 	if err != nil {
 		return 0, err
 	}

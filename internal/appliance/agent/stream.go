@@ -102,20 +102,14 @@ func (s *streams) accept(ctx context.Context, l net.Listener, one *sink) {
 }
 
 // drain reads to the end, without having the kernel copy what it throws away where that is TCP.
-func drain(c interface {
-	io.Reader
-	net.Conn
-}, one *sink,
-) {
+func drain(c net.Conn, one *sink) {
 	buf := make([]byte, streamChunk)
-	t, tcp := c.(*net.TCPConn)
+	read := c.Read
+	if t, tcp := c.(*net.TCPConn); tcp {
+		read = func(b []byte) (int, error) { return discard(t, b) }
+	}
 	for {
-		n, err := 0, error(nil)
-		if tcp {
-			n, err = discard(t, buf)
-		} else {
-			n, err = c.Read(buf)
-		}
+		n, err := read(buf)
 		if n > 0 {
 			one.take(n)
 		}

@@ -4,7 +4,7 @@ package build
 // needs. A template has them in the memory that its clones share.
 func bootModules() []string {
 	return []string{
-		"virtio_mmio", "virtio_pci", "virtio_console", "virtio_scsi", "sd_mod", "virtio_blk", "virtio_rng",
+		"virtio_mmio", "virtio_pci", "virtio_console", "virtio_scsi", "sd_mod", "virtio_blk",
 		"crc32c_intel", "crc32c_generic", "ext4", "squashfs", "loop",
 	}
 }

@@ -93,7 +93,7 @@ func start(ctx context.Context, t *testing.T, f build.Files, more ...string) *ma
 		"-m", strconv.Itoa(f.Memory), "-M", "pc,vmport=off,usb=off,hpet=off,acpi=off,memory-backend=ram", "-serial", "stdio",
 		"-chardev", "socket,id=ag,fd=3", "-chardev", "socket,id=mon,fd=4", "-mon", "chardev=mon,mode=control",
 		"-device", "virtio-serial-pci,id=vser", "-device", "virtserialport,bus=vser.0,chardev=ag,name=" + proto.PortName,
-		"-device", "virtio-scsi-pci,id=scsi0", "-object", "rng-random,filename=/dev/urandom,id=rng0", "-device", "virtio-rng-pci,rng=rng0",
+		"-device", "virtio-scsi-pci,id=scsi0",
 		"-kernel", f.Kernel, "-initrd", f.Initrd, "-append", strings.Join(f.TemplateCmdline, " "),
 	}, more...)...)
 	m.cmd.ExtraFiles = []*os.File{portEnd, monitorEnd}

@@ -83,6 +83,7 @@ func disksOfClones(t *testing.T, l *Launcher) {
 	for name, test := range map[string]func(*testing.T, *Launcher){
 		"what is written to a disk of one's own is thrown away": discarded,
 		"what is written lasts":                                 lasts,
+		"what a guest syncs is on the host's disk":              flushesReach,
 		"a disk that is read-only refuses writes":               refusesWrites,
 		"a chain is followed as the caller says":                followsChain,
 		"an image that is refused leaves the appliance alone":   refusedDisk,

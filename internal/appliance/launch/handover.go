@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"taproom/internal/appliance/proto"
 	"taproom/internal/host"
 	"taproom/internal/qemu"
 )
@@ -136,25 +137,39 @@ func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 	if err != nil {
 		return nil, err
 	}
-	monitor, err := connection(h.Files[handedMonitor])
+	a := &Appliance{l: l, agent: proto.NewClient(agent)}
+	greeted := make(chan error, 1)
+	go func() { greeted <- a.hello(ctx) }() // the guest is the slowest here, and need not wait for the rest
+	r, err := takeOver(ctx, l.k, h)
 	if err != nil {
-		return nil, errors.Join(err, agent.Close())
+		err = errors.Join(err, a.agent.Close())
+		<-greeted
+		return nil, err
 	}
-	output := readOutput(h.Files[handedOutput])
-	p, err := qemu.AdoptDisposable(ctx, l.k, h.Facts.PID, h.Facts.Start, monitor, output.tail)
-	if err != nil {
-		output.close()
-		return nil, errors.Join(err, agent.Close())
-	}
-	r := &running{k: l.k, qemu: p, agent: agent, leash: h.Files[handedLeash], output: output, resumed: make(chan struct{}), saved: make(chan error, 1)}
-	h.Files = nil
-	r.events.Go(r.hear)
-	a := &Appliance{l: l, vm: r}
-	if err := a.greet(ctx); err != nil {
+	a.vm = r
+	if err := <-greeted; err != nil {
 		return nil, errors.Join(r.said(ctx, err), a.kill())
 	}
 	l.spec.Trace(StageReady, time.Now())
 	return a, nil
+}
+
+// takeOver is the part of it that is QEMU's.
+func takeOver(ctx context.Context, k *host.Kernel, h *Handed) (*running, error) {
+	monitor, err := connection(h.Files[handedMonitor])
+	if err != nil {
+		return nil, err
+	}
+	output := readOutput(h.Files[handedOutput])
+	p, err := qemu.AdoptDisposable(ctx, k, h.Facts.PID, h.Facts.Start, monitor, output.tail)
+	if err != nil {
+		output.close()
+		return nil, err
+	}
+	r := &running{k: k, qemu: p, leash: h.Files[handedLeash], output: output, resumed: make(chan struct{}), saved: make(chan error, 1)}
+	h.Files = nil
+	r.events.Go(r.hear)
+	return r, nil
 }
 
 // connection makes one of a descriptor, which is closed.

@@ -101,7 +101,6 @@ func (m machine) config(use memoryUse) *qemu.Config {
 			{Name: "-mon", Value: qemu.Option{Props: qemu.Props{{Key: "chardev", Value: "monitor"}, {Key: "mode", Value: "control"}}}},
 			{Name: "-serial", Value: qemu.Option{Head: "chardev:console"}},
 		},
-		Objects: []qemu.Props{{{Key: "qom-type", Value: "rng-random"}, {Key: "id", Value: "rng0"}, {Key: "filename", Value: "/dev/urandom"}}},
 	}
 	cmdline := m.files.Cmdline
 	if use != ownMemory {
@@ -129,6 +128,7 @@ func (m machine) backMemory(c *qemu.Config, use memoryUse) {
 	c.Incoming = use == privateMemory
 }
 
+// devices has no generator of random numbers: the greeting seeds the kernel's, and a clone would do its driver's work for nothing.
 func (m machine) devices(c *qemu.Config) {
 	c.Devices = []qemu.Props{
 		m.device("virtio-serial", qemu.Property{Key: "id", Value: "serial0"}, qemu.Property{Key: "max_ports", Value: 2}),
@@ -139,7 +139,6 @@ func (m machine) devices(c *qemu.Config) {
 			{Key: "name", Value: proto.PortName},
 		},
 		m.device("virtio-scsi", qemu.Property{Key: "id", Value: "scsi0"}, qemu.Property{Key: "num_queues", Value: 1}),
-		m.device("virtio-rng", qemu.Property{Key: "rng", Value: "rng0"}),
 	}
 	if m.nic {
 		m.nicDevices(c)
@@ -150,6 +149,9 @@ func (m machine) devices(c *qemu.Config) {
 			{Key: "driver", Value: "file"},
 			{Key: "node-name", Value: "tools"},
 			{Key: "filename", Value: qemu.FDSet{ID: toolsSet}.Path()},
+			// Nobody writes to them. QEMU's locks would have clones that begin at a time find each other's now and then ("Failed to get
+			// consistent read lock"), and such a clone stays stopped.
+			{Key: "locking", Value: "off"},
 			{Key: "read-only", Value: true},
 			{Key: "auto-read-only", Value: false},
 		}}

@@ -83,7 +83,7 @@ func TestACloneHasTheDevicesOfItsTemplate(t *testing.T) {
 			t.Errorf("%s (-template +clone):\n%s", kind, d)
 		}
 		clone.Incoming = false
-		clone.Objects[1] = template.Objects[1] // share=on
+		clone.Objects[0] = template.Objects[0] // share=on
 		if d := cmp.Diff(template, clone); d != "" {
 			t.Errorf("%s differs in more than its memory (-template +clone):\n%s", kind, d)
 		}

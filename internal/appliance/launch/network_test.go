@@ -211,6 +211,9 @@ func TestAnApplianceHasNoNetworkUnlessAsked(t *testing.T) {
 	if _, err := a.Connect(t.Context(), Network{}); !errors.Is(err, ErrNoNIC) {
 		t.Errorf("connecting: %v, want ErrNoNIC", err)
 	}
+	if t.Failed() {
+		return // with a NIC, the next question would be asked of a network with nobody on it
+	}
 	if _, err := a.Agent().Connect(t.Context(), proto.Connect{}); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("its first process: %v, want ENODEV", err)
 	}

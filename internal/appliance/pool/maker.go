@@ -35,7 +35,7 @@ func (m *maker) make(ctx context.Context) (Clone, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clone{a}, nil
+	return pack(a)
 }
 
 func (m *maker) open(ctx context.Context) (*launch.Launcher, error) {

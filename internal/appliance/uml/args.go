@@ -37,7 +37,8 @@ func (c Config) Args() []string {
 		fmt.Sprintf("appliance_line=%d", c.FDs.Line), fmt.Sprintf("appliance_plug=%d", c.FDs.Plug),
 	}
 	if c.FDs.Tools != 0 {
-		args = append(args, fmt.Sprintf("ubd0rd=/proc/self/fd/%d,,%s", c.FDs.Tools, ToolsSerial))
+		// r: read only; d: no overlay; c: many have it, and its lock would keep every QEMU from the file.
+		args = append(args, fmt.Sprintf("ubd0rdc=/proc/self/fd/%d,,%s", c.FDs.Tools, ToolsSerial))
 	}
 	if c.Quiet {
 		args = append(args, "quiet")

@@ -11,7 +11,7 @@ func TestTheCommandLineNamesNothingOfTheHostButTheInitramfs(t *testing.T) {
 	t.Parallel()
 	c := Config{Kernel: "/cache/uml/vmlinux", Initrd: "/cache/initrd", Memory: 128, Quiet: true, FDs: Inherited{Line: 3, Plug: 4, Tools: 5}}
 	want := strings.Fields("/cache/uml/vmlinux mem=128M initrd=/cache/initrd con=null con0=null,fd:1 uml_dir=/ umid=appliance noreboot panic=-1 " +
-		"appliance_line=3 appliance_plug=4 ubd0rd=/proc/self/fd/5,,taproom-tools quiet")
+		"appliance_line=3 appliance_plug=4 ubd0rdc=/proc/self/fd/5,,taproom-tools quiet")
 	if diff := cmp.Diff(want, c.Args()); diff != "" {
 		t.Errorf("with everything (-want +got):\n%s", diff)
 	}

@@ -12,24 +12,55 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance"
+	"taproom/internal/appliance/cache"
+	"taproom/internal/appliance/kernel"
 	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
 )
 
-// withTPM adds a TPM to the guest that boots. Its kernel is the one that SeaBIOS starts: QEMU 7.2 starts vmlinux itself,
-// and with a TPM the guest finds no ACPI tables then.
-func withTPM(t *testing.T) []string {
+// distributionsKernel is in the machine's cache, or is fetched: the built-in guest may boot our own.
+func distributionsKernel(t *testing.T) kernel.Kernel {
 	t.Helper()
-	g, err := appliance.Ensure(t.Context(), appliance.Options{AgentPath: filepath.Join(daemontest.Programs(t), "taproom-agent")})
+	c, err := cache.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernel, err := filepath.EvalSymlinks(g.Kernel)
+	unlock, err := c.Lock(t.Context(), func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	k, err := kernel.Ensure(t.Context(), c, func(what string) { t.Log(what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// withTPM adds a TPM to the guest that boots. Its kernel is the distribution's as SeaBIOS starts it: QEMU 7.2 starts vmlinux itself,
+// and with a TPM the guest finds no ACPI tables then. Of our own there is no other.
+func withTPM(t *testing.T) []string {
+	t.Helper()
+	agent := filepath.Join(daemontest.Programs(t), "taproom-agent")
+	others, err := appliance.Ensure(t.Context(), appliance.Options{AgentPath: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := distributionsKernel(t)
+	dir, err := os.MkdirTemp("", "tpm-") // where QEMU comes to as another user
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g, err := appliance.Ensure(t.Context(), appliance.Options{CacheDir: filepath.Join(dir, "guest"), AgentPath: agent, Kernel: k})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return []string{
-		"<kernel>" + g.Kernel, "<kernel>" + filepath.Join(filepath.Dir(kernel), "vmlinuz"),
+		"<kernel>" + others.Kernel, "<kernel>" + filepath.Join(filepath.Dir(k.ModulesDir), "vmlinuz"), "<initrd>" + others.Initrd, "<initrd>" + g.Initrd,
 		"<panic model='isa'/>", "<panic model='isa'/><tpm model='tpm-crb'><backend type='emulator' version='2.0'/></tpm>",
 	}
 }

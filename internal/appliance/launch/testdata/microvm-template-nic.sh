@@ -17,7 +17,6 @@
   -kernel /cache/vmlinux \
   -initrd /cache/initrd \
   -append quiet \
-  -object '{"qom-type":"rng-random","id":"rng0","filename":"/dev/urandom"}' \
   -object '{"qom-type":"memory-backend-file","id":"ram","size":134217728,"mem-path":"/proc/self/fd/3","share":true}' \
   -add-fd set=1,fd=4,opaque=output \
   -chardev socket,id=agent,fd=5 \
@@ -27,7 +26,6 @@
   -device '{"driver":"virtio-serial-device","id":"serial0","max_ports":2}' \
   -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
   -device '{"driver":"virtio-scsi-device","id":"scsi0","num_queues":1}' \
-  -device '{"driver":"virtio-rng-device","rng":"rng0"}' \
   -device '{"driver":"virtio-net-device","netdev":"nic"}' \
   -display none \
   -mon chardev=monitor,mode=control \

@@ -19,18 +19,16 @@
   -kernel /cache/vmlinux \
   -initrd /cache/initrd \
   -append quiet \
-  -object '{"qom-type":"rng-random","id":"rng0","filename":"/dev/urandom"}' \
   -object '{"qom-type":"memory-backend-file","id":"ram","size":134217728,"mem-path":"/proc/self/fd/3","share":false}' \
   -add-fd set=1,fd=4,opaque=output \
   -add-fd set=2,fd=5,opaque=tools \
   -chardev socket,id=agent,fd=6 \
   -chardev socket,id=monitor,fd=7 \
   -chardev file,id=console,path=/dev/fdset/1,append=on \
-  -blockdev '{"driver":"file","node-name":"tools","filename":"/dev/fdset/2","read-only":true,"auto-read-only":false}' \
+  -blockdev '{"driver":"file","node-name":"tools","filename":"/dev/fdset/2","locking":"off","read-only":true,"auto-read-only":false}' \
   -device '{"driver":"virtio-serial-pci","id":"serial0","max_ports":2}' \
   -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
   -device '{"driver":"virtio-scsi-pci","id":"scsi0","num_queues":1}' \
-  -device '{"driver":"virtio-rng-pci","rng":"rng0"}' \
   -device '{"driver":"scsi-hd","id":"taproom-tools","bus":"scsi0.0","scsi-id":0,"lun":0,"drive":"tools","serial":"taproom-tools"}' \
   -display none \
   -mon chardev=monitor,mode=control \

@@ -16,7 +16,6 @@
   -kernel /cache/vmlinux \
   -initrd /cache/initrd \
   -append 'quiet nolapic_timer' \
-  -object '{"qom-type":"rng-random","id":"rng0","filename":"/dev/urandom"}' \
   -add-fd set=1,fd=3,opaque=output \
   -chardev socket,id=agent,fd=4 \
   -chardev socket,id=monitor,fd=5 \
@@ -24,7 +23,6 @@
   -device '{"driver":"virtio-serial-pci","id":"serial0","max_ports":2}' \
   -device '{"driver":"virtserialport","bus":"serial0.0","chardev":"agent","name":"org.taproom.appliance.0"}' \
   -device '{"driver":"virtio-scsi-pci","id":"scsi0","num_queues":1}' \
-  -device '{"driver":"virtio-rng-pci","rng":"rng0"}' \
   -display none \
   -mon chardev=monitor,mode=control \
   -serial chardev:console
