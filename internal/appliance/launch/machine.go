@@ -149,8 +149,8 @@ func (m machine) devices(c *qemu.Config) {
 			{Key: "driver", Value: "file"},
 			{Key: "node-name", Value: "tools"},
 			{Key: "filename", Value: qemu.FDSet{ID: toolsSet}.Path()},
-			// Nobody writes to them. QEMU's locks would have clones that begin at a time find each other's now and then ("Failed to get
-			// consistent read lock"), and such a clone stays stopped.
+			// Nobody writes to them. QEMU's locks would find those of others who only read them, such as a User-Mode Linux's ("Failed to get
+			// consistent read lock"), and a clone stays stopped then.
 			{Key: "locking", Value: "off"},
 			{Key: "read-only", Value: true},
 			{Key: "auto-read-only", Value: false},

@@ -236,11 +236,30 @@ func (r *running) restore(ctx context.Context, state []byte) error {
 	select {
 	case <-r.resumed:
 		return nil
+	case err := <-r.saved:
+		return r.stopped(err)
 	case <-m.Done():
 		return m.Err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// stopped says why a guest whose state QEMU has taken, or has not (err), does not run. QEMU tells of both after it let the guest go on, and
+// where a disk's file is locked by somebody it does not, and says so on its output alone.
+func (r *running) stopped(err error) error {
+	select {
+	case <-r.resumed:
+		return nil
+	default:
+	}
+	if err == nil {
+		err = errors.New("QEMU has taken the state and leaves the guest stopped")
+	}
+	if words := r.output.tail(); words != "" {
+		err = fmt.Errorf("%w; the last that it said: %s", err, words)
+	}
+	return err
 }
 
 // capabilities are the arguments of migrate-set-capabilities: memory that lies in a file is left out of the state, and QEMU
