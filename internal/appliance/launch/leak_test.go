@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +27,24 @@ func children(t *testing.T) []string {
 	return all
 }
 
+// heap is the memory in bytes that this process has in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what has a finalizer goes with the second one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // leaksNothing launches many, in a row and at once, with a disk each. Descriptors and goroutines that stay are TestMain's to find;
-// here it is processes.
+// here it is processes, files, and, where no other test runs, memory.
 func leaksNothing(t *testing.T, l *Launcher) {
 	row, abreast := 10, 8
-	if os.Getenv("TAPROOM_LONG") != "" {
+	long := os.Getenv("TAPROOM_LONG") != ""
+	if long {
 		row, abreast = 1000, 200
 	}
+	overlays := t.TempDir()
 	image := ext4(t)
 	one := func() *Appliance {
 		a, err := l.Launch(t.Context())
@@ -40,13 +52,17 @@ func leaksNothing(t *testing.T, l *Launcher) {
 			t.Error(err)
 			return nil
 		}
-		if _, err := a.Attach(t.Context(), Disk{Path: image}); err != nil {
+		if _, err := a.Attach(t.Context(), Disk{Path: image, Overlays: overlays}); err != nil {
 			t.Error(err)
 		}
 		return a
 	}
 	pids := map[string]bool{}
-	for range row {
+	var before uint64
+	for i := range row {
+		if i == 5 { // what is made once is there
+			before = heap()
+		}
 		if a := one(); a != nil {
 			pids[strconv.Itoa(a.PID())] = true
 			closed(t, a)
@@ -67,6 +83,13 @@ func leaksNothing(t *testing.T, l *Launcher) {
 			pids[strconv.Itoa(a.PID())] = true
 			closed(t, a)
 		}
+	}
+	const most = 4 << 20 // an appliance keeps more than 8 KiB of output alone
+	if grown := int64(heap()) - int64(before); long && grown > most {
+		t.Errorf("%d appliances have left %d bytes of memory", row+abreast, grown)
+	}
+	if left, err := os.ReadDir(overlays); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
 	}
 	if i := slices.IndexFunc(children(t), func(pid string) bool { return pids[pid] }); i >= 0 {
 		t.Error("a QEMU is left")
