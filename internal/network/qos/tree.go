@@ -13,7 +13,8 @@ const (
 	FirstClass uint16 = 16 // of a NIC
 )
 
-// Tree divides what a network has: each NIC with a floor has that in any case, and what is left is for all. It is one also where
+// Tree divides what a network has: each NIC with a floor has that in any case, and what is left is shared by those and, as one, all
+// others. It is one also where
 // no NIC has a floor, so that the first one that comes finds it.
 type Tree struct {
 	Whole, Rest host.HTBClass
@@ -45,7 +46,7 @@ type Floor struct {
 }
 
 // leastRest is what NICs without a floor have in any case, in bytes a second: ARP and DHCP would not get through else, where
-// floors use the network up.
+// floors use the network up. What floors leave they borrow, as the others do: it is shared.
 const leastRest = 4096
 
 // Divide is what keeps a network's limit and the floors of NICs on it, whose sum Admit has let through.
@@ -64,14 +65,11 @@ func (l Limit) Divide(mtu int, floors []Floor) Queue {
 			t.Whole.RateBuffer = host.Ticks(burst, average)
 		}
 	}
-	left := average
 	for _, f := range floors {
-		rate := Wire(f.KiB, mtu)
-		left -= min(left, rate)
-		t.Leaves = append(t.Leaves, Leaf{Class: f.Class, MAC: f.MAC, HTBClass: t.part(rate, mtu), Cut: cut(t.Whole.Ceil, mtu)})
+		t.Leaves = append(t.Leaves, Leaf{Class: f.Class, MAC: f.MAC, HTBClass: t.part(Wire(f.KiB, mtu), mtu), Cut: cut(t.Whole.Ceil, mtu)})
 	}
 	slices.SortFunc(t.Leaves, func(a, b Leaf) int { return int(a.Class) - int(b.Class) })
-	t.Rest, t.RestCut = t.part(max(left, leastRest), mtu), cut(t.Whole.Ceil, mtu)
+	t.Rest, t.RestCut = t.part(leastRest, mtu), cut(t.Whole.Ceil, mtu)
 	return Queue{Tree: t}
 }
 
