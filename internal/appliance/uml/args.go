@@ -63,12 +63,12 @@ func (d Disk) Command() string {
 	first := FirstDiskFD + 2*d.Unit
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", first, d.unit())
-	if d.Overlay {
-		fmt.Fprintf(&b, "=/proc/self/fd/%d,/proc/self/fd/%d,%s", first, first+1, d.Serial)
+	if d.Overlay { // c: what is only read is not locked, or no QEMU could read it meanwhile
+		fmt.Fprintf(&b, "c=/proc/self/fd/%d,/proc/self/fd/%d,%s", first, first+1, d.Serial)
 		return b.String()
 	}
 	if d.ReadOnly {
-		b.WriteString("r")
+		b.WriteString("rc")
 	}
 	// Without "d" the kernel would look for the header of an overlay, and take from it which file lies below.
 	fmt.Fprintf(&b, "d=/proc/self/fd/%d,,%s", first, d.Serial)

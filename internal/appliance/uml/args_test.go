@@ -24,9 +24,9 @@ func TestTheCommandLineNamesNothingOfTheHostButTheInitramfs(t *testing.T) {
 func TestADiskIsPluggedInByDescriptorsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]Disk{
-		"202 bd=/proc/self/fd/202,,disk1":                  {Unit: 1, Serial: "disk1"},
-		"204 crd=/proc/self/fd/204,,disk2":                 {Unit: 2, Serial: "disk2", ReadOnly: true},
-		"230 p=/proc/self/fd/230,/proc/self/fd/231,disk15": {Unit: MostDisks - 1, Serial: "disk15", Overlay: true},
+		"202 bd=/proc/self/fd/202,,disk1":                   {Unit: 1, Serial: "disk1"},
+		"204 crcd=/proc/self/fd/204,,disk2":                 {Unit: 2, Serial: "disk2", ReadOnly: true},
+		"230 pc=/proc/self/fd/230,/proc/self/fd/231,disk15": {Unit: MostDisks - 1, Serial: "disk15", Overlay: true},
 	} {
 		if got := d.Command(); got != want {
 			t.Errorf("%+v: %q, want %q", d, got, want)
