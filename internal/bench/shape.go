@@ -95,7 +95,7 @@ func runShape(ctx context.Context, o Options) (*Report, error) {
 
 func (b *shapeBench) line(ctx context.Context, way string) (shapeLine, error) {
 	if way == throughTap {
-		return newShapeTap()
+		return newShapeTap(ctx)
 	}
 	return newShapeGuest(ctx, b)
 }

@@ -20,11 +20,11 @@ type shapeTap struct {
 
 var _ shapeLine = (*shapeTap)(nil)
 
-func newShapeTap() (s *shapeTap, err error) {
+func newShapeTap(ctx context.Context) (s *shapeTap, err error) {
 	s = &shapeTap{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close(context.Background()))
+			err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
 		}
 	}()
 	for _, k := range []**host.Kernel{&s.outside, &s.inside} {

@@ -78,7 +78,7 @@ func (c *crowd) start(t *testing.T, i int) *load.Flow {
 // Each NIC has what its floor is while all receive, and the network no more than it has; what others leave is lent.
 func TestFloorsAreKeptAndTheRestIsShared(t *testing.T) {
 	t.Parallel()
-	network, floors, window := uint64(4096), []uint64{256, 512, 1024, 0}, 3*time.Second
+	network, floors, window := uint64(2048), []uint64{128, 256, 512, 0}, 3*time.Second
 	if whole() {
 		network, floors, window = 65536, []uint64{4096, 8192, 16384, 0}, 10*time.Second
 	}
