@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"taproom/internal/host"
 	"taproom/internal/qemu"
@@ -217,6 +218,9 @@ func (r *running) migrated(data json.RawMessage) {
 
 // restore has a QEMU take a template's state, and returns when its guest goes on.
 func (r *running) restore(ctx context.Context, state []byte) error {
+	const within = 2 * time.Minute // some ten milliseconds, where the host is not busy
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the clone has not gone on within %v", within))
+	defer cancel()
 	f, err := host.MemoryFile("state", state)
 	if err != nil {
 		return err
