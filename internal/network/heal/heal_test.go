@@ -149,15 +149,30 @@ func gone(name string) func(map[string]host.Link) []host.LinkChange {
 	return func(m map[string]host.Link) []host.LinkChange { return []host.LinkChange{{Link: m[name], Gone: true}} }
 }
 
+// tale is what is told of links, and what is looked at for it.
+type tale struct {
+	what string
+	told func(map[string]host.Link) []host.LinkChange
+	look string
+}
+
+func (c tale) holds(t *testing.T) {
+	t.Helper()
+	want, links := machine()
+	m := heal.Mind{Group: group}
+	if first := m.Look(values(links), false, want); first != nil {
+		t.Fatalf("at first: %s", names(first))
+	}
+	if got := names(m.Take(c.told(links), want)); got != c.look {
+		t.Errorf("%s: looked at %q, want %q", c.what, got, c.look)
+	}
+}
+
 // What is told leads to a look at what is not as it should be, and at nothing else.
 func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 	t.Parallel()
 	const port0, port1, port2, direct, access, network = "port vnet0 of guest", "port vnet1 of guest", "port vnet2 of guest", "macvtap macvtap0 of guest", "access macvlan0 of host-eth0", "bridge virbr0 of net"
-	for _, c := range []struct {
-		what string
-		told func(map[string]host.Link) []host.LinkChange
-		look string
-	}{
+	for _, c := range []tale{
 		{"nothing", change("vnet0", func(*host.Link) {}), ""},
 		{"pulled", change("vnet0", func(l *host.Link) { l.Master = 0 }), port0},
 		{"moved", change("vnet0", func(l *host.Link) { l.Master = 11 }), port0},
@@ -227,6 +242,20 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 			bare.Index, labelled.Index, bare.Alias, bare.Up = 30, 30, "", false
 			return []host.LinkChange{{Link: bare}, {Link: labelled}}
 		}, port0},
+		{"a port joins what came just now", func(m map[string]host.Link) []host.LinkChange {
+			again, port := m["br0"], m["vnet1"]
+			again.Index, port.Master = 12, 12
+			return []host.LinkChange{{Link: m["br0"], Gone: true}, {Link: port}, {Link: again}, {Link: port}}
+		}, port1 + ", " + port2},
+	} {
+		c.holds(t)
+	}
+}
+
+func TestQueuesThatGoAreLookedForAtTheLinksTheyBound(t *testing.T) {
+	t.Parallel()
+	const port0 = "port vnet0 of guest"
+	for _, c := range []tale{
 		{"a shaper goes down", func(m map[string]host.Link) []host.LinkChange {
 			down, other := m["bw-1"], m["bw-2"]
 			down.Up = false
@@ -238,20 +267,8 @@ func TestWhatChangedIsLookedAtWhereItIsNotAsItShouldBe(t *testing.T) {
 		{"a queue is taken off a shaper, and off a link", func(map[string]host.Link) []host.LinkChange {
 			return []host.LinkChange{{Lost: true, Link: host.Link{Index: 40}}, {Lost: true, Link: host.Link{Index: 41}}, {Lost: true, Link: host.Link{Index: 23}}}
 		}, port0 + ", macvtap macvtap0 of guest"},
-		{"a port joins what came just now", func(m map[string]host.Link) []host.LinkChange {
-			again, port := m["br0"], m["vnet1"]
-			again.Index, port.Master = 12, 12
-			return []host.LinkChange{{Link: m["br0"], Gone: true}, {Link: port}, {Link: again}, {Link: port}}
-		}, port1 + ", " + port2},
 	} {
-		want, links := machine()
-		m := heal.Mind{Group: group}
-		if first := m.Look(values(links), false, want); first != nil {
-			t.Fatalf("at first: %s", names(first))
-		}
-		if got := names(m.Take(c.told(links), want)); got != c.look {
-			t.Errorf("%s: looked at %q, want %q", c.what, got, c.look)
-		}
+		c.holds(t)
 	}
 }
 

@@ -244,7 +244,7 @@ func closed(t *testing.T, ns *hosttest.NS, name string) {
 		if time.Now().After(deadline) {
 			t.Fatalf("tap %s is still there: %v", name, err)
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
 
