@@ -146,8 +146,16 @@ func refused(err error) bool {
 func (r *running) remove(ctx context.Context, id string) error {
 	gone := make(chan struct{})
 	r.mu.Lock()
-	r.leaving = leaving{id, gone}
+	if r.leaving == nil {
+		r.leaving = map[string]chan struct{}{}
+	}
+	r.leaving[id] = gone
 	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.leaving, id)
+	}()
 	m := r.qemu.QMP()
 	if err := m.Execute(ctx, "device_del", map[string]string{"id": id}, nil); err != nil {
 		return err
@@ -162,12 +170,6 @@ func (r *running) remove(ctx context.Context, id string) error {
 	}
 }
 
-// leaving is a device that somebody waits to be gone.
-type leaving struct {
-	id   string
-	gone chan struct{}
-}
-
 // left takes a DEVICE_DELETED event. Those without an id are of other things.
 func (r *running) left(data json.RawMessage) {
 	var e struct {
@@ -175,8 +177,11 @@ func (r *running) left(data json.RawMessage) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if json.Unmarshal(data, &e) == nil && e.Device != "" && e.Device == r.leaving.id {
-		close(r.leaving.gone)
-		r.leaving = leaving{}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	if gone, waits := r.leaving[e.Device]; waits {
+		close(gone)
+		delete(r.leaving, e.Device)
 	}
 }

@@ -88,6 +88,8 @@ func disksOfClones(t *testing.T, l *Launcher) {
 		"a chain is followed as the caller says":                followsChain,
 		"an image that is refused leaves the appliance alone":   refusedDisk,
 		"a disk that nobody waits for is taken back":            takenBack,
+		"disks are taken back at the same time":                 takenBackAtOnce,
+		"what is more than there is room for is copied":         spooled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

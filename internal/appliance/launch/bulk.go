@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +29,13 @@ func IsBulk(serial string) bool {
 
 // CopyIn makes a regular file in the appliance's tree, with a mode, or replaces what one holds, which keeps its mode, owner and
 // attributes. A large one goes by a disk of its own: the file that r is, where that was opened for reading alone and is read from
-// its start, and else a copy of it without a name in TMPDIR. With sync it is on the disk that holds it when CopyIn returns. After an error
+// its start, and else a copy of it without a name in TMPDIR, where that takes no more than half of the room there is. With sync it is on the disk that holds it when CopyIn returns. After an error
 // the file may hold a part.
 func (a *Appliance) CopyIn(ctx context.Context, path string, r io.Reader, mode uint32, sync bool) error {
 	if source, size, ok := a.readable(r); ok {
 		return a.bulkIn(ctx, source, proto.Copy{Path: path, Size: size, Mode: mode, Sync: sync})
 	}
+	r = untilDone{ctx, r}
 	if _, ok := a.vm.(bulker); ok {
 		var start bytes.Buffer
 		n, err := io.CopyN(&start, r, leastBulk)
@@ -78,7 +80,8 @@ func (a *Appliance) readable(r io.Reader) (*os.File, int64, bool) {
 	return f, size, can && f != nil && at == 0 && size >= leastBulk
 }
 
-// regular is the regular file that something is, where it was opened in a mode; nil where it is not.
+// regular is the regular file that something is, where it was opened in a mode; nil where it is not. QEMU takes no descriptor that is
+// synchronous, and would change one that is direct for whoever has the file open with it.
 func regular(what any, mode int) (f *os.File, size, at int64) {
 	f, ok := what.(*os.File)
 	if !ok {
@@ -89,7 +92,7 @@ func regular(what any, mode int) (f *os.File, size, at int64) {
 		return nil, 0, 0
 	}
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_ACCMODE != mode || flags&unix.O_APPEND != 0 {
+	if err != nil || flags&unix.O_ACCMODE != mode || flags&(unix.O_APPEND|unix.O_SYNC|unix.O_DIRECT) != 0 {
 		return nil, 0, 0
 	}
 	if at, err = f.Seek(0, io.SeekCurrent); err != nil {
@@ -98,14 +101,44 @@ func regular(what any, mode int) (f *os.File, size, at int64) {
 	return f, info.Size(), at
 }
 
+// untilDone reads as long as a context lasts.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r untilDone) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
 // spoolIn copies what r holds to a file of its own, and that into the appliance.
-func (a *Appliance) spoolIn(ctx context.Context, r io.Reader, m proto.Copy) (err error) {
+func (a *Appliance) spoolIn(ctx context.Context, r io.Reader, m proto.Copy) error {
 	f, err := a.spool()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if m.Size, err = io.Copy(f, r); err != nil {
+	room, err := spoolRoom(f)
+	if err != nil {
+		return err
+	}
+	return a.spoolThrough(ctx, f, room, r, m)
+}
+
+// spoolThrough is spoolIn with an empty file, of which no more than room bytes are used: what r holds more than that goes through the
+// port, and so does the beginning.
+func (a *Appliance) spoolThrough(ctx context.Context, f *os.File, room int64, r io.Reader, m proto.Copy) (err error) {
+	m.Size, err = io.CopyN(f, r, room)
+	if err == nil {
+		w := proto.Write{Path: m.Path, Mode: m.Mode, Create: true, Truncate: true, Sync: m.Sync}
+		_, err = a.agent.Write(ctx, w, io.MultiReader(untilDone{ctx, io.NewSectionReader(f, 0, m.Size)}, r))
+		return err
+	}
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	// QEMU takes a descriptor for reading alone where it only reads.
@@ -115,6 +148,15 @@ func (a *Appliance) spoolIn(ctx context.Context, r io.Reader, m proto.Copy) (err
 	}
 	defer again.Close()
 	return a.bulkIn(ctx, again, m)
+}
+
+// spoolRoom is how many bytes more may be written to a file: half of the room that there is.
+func spoolRoom(f *os.File) (int64, error) {
+	var room unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &room); err != nil {
+		return 0, fmt.Errorf("look how much room there is for %s: %w", f.Name(), err)
+	}
+	return int64(min(room.Bavail*uint64(room.Bsize)/2, math.MaxInt64)), nil
 }
 
 // spool is a file without a name.
@@ -146,24 +188,25 @@ func (a *Appliance) bulkOut(ctx context.Context, path string, size int64, w io.W
 		}
 		defer f.Close()
 	}
-	var room unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &room); err != nil {
+	room, err := spoolRoom(f)
+	if err != nil {
 		return err
 	}
-	if uint64(size) > room.Bavail*uint64(room.Bsize)/2 {
+	if size > room {
 		return a.agent.Read(ctx, proto.Read{Path: path, Length: -1}, w)
 	}
 	if err := f.Truncate((size + bulkAlign - 1) &^ (bulkAlign - 1)); err != nil {
 		return err
 	}
 	var n int64
-	err := a.withBulk(ctx, f, size, true, func(device string) (err error) {
+	err = a.withBulk(ctx, f, size, true, func(device string) (err error) {
 		n, err = a.agent.CopyOut(ctx, proto.Copy{Device: device, Path: path, Sync: true}, nil) // out of the guest's cache
 		return err
 	})
-	switch {
-	case err == nil && (n < 0 || n > size):
+	if err == nil && (n < 0 || n > size) {
 		err = fmt.Errorf("%s: the guest says that it has copied %d of %d bytes: %w", path, n, size, proto.ErrMessage)
+	}
+	switch {
 	case err != nil && direct:
 		err = errors.Join(err, f.Truncate(0))
 	case err != nil:

@@ -29,8 +29,8 @@ type running struct {
 
 	events  sync.WaitGroup
 	mu      sync.Mutex
-	trouble error // the first error of a disk that QEMU told of
-	leaving leaving
+	trouble error                    // the first error of a disk that QEMU told of
+	leaving map[string]chan struct{} // devices that somebody waits to be gone
 	resumed chan struct{}
 	saved   chan error // how saving the guest's state ended
 }
