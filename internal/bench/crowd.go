@@ -15,7 +15,7 @@ type crowd struct {
 	memory uint64 // bytes of an appliance, which one is thought to take until one was measured
 
 	mu    sync.Mutex
-	some  sync.Cond // waits for one to leave
+	some  sync.Cond // waits for one to start or leave
 	alive int
 	young int    // whose memory does not show yet
 	most  uint64 // bytes, the most that was measured of one
@@ -27,7 +27,7 @@ func newCrowd(room func() (host.MemoryRoom, error), memory uint64) *crowd {
 	return c
 }
 
-// enter returns when there is memory for one more: at once, or when others have left. Where nobody is there who could leave it
+// enter returns when there is memory for one more: at once, or when others have started or left. Where nobody is there who could leave it
 // is an *admission.NoRoom.
 func (c *crowd) enter(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
@@ -61,16 +61,26 @@ func (c *crowd) enter(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// leave is called once for each that has entered, with the appliance as long as it is alive, or nil where there is none.
-func (c *crowd) leave(a *launch.Appliance) {
-	var pss uint64
-	if a != nil {
-		pss, _ = a.PSS() // one that has died takes nothing
-	}
+// started is called once for each that has entered, when its launch is over: what it takes then shows in the host's memory.
+func (c *crowd) started() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young--
+	c.some.Broadcast()
+}
+
+// measure notes how much memory an appliance takes that has done its work.
+func (c *crowd) measure(a *launch.Appliance) {
+	pss, _ := a.PSS() // one that has died takes nothing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.most = max(c.most, pss)
+}
+
+// leave is called once for each that has entered, when it takes nothing any more.
+func (c *crowd) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.alive--
-	c.young--
 	c.some.Broadcast()
 }

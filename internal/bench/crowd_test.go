@@ -30,7 +30,7 @@ func TestAsManyAppliancesAsThereIsMemoryFor(t *testing.T) {
 		t.Fatalf("there was room for a third one: %v", err)
 	default:
 	}
-	c.leave(nil)
+	c.started() // and shows in the memory: here, by taking none of it
 	if err := <-third; err != nil {
 		t.Error(err)
 	}
@@ -39,8 +39,12 @@ func TestAsManyAppliancesAsThereIsMemoryFor(t *testing.T) {
 	if err := c.enter(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits any more: %v", err)
 	}
-	c.leave(nil)
-	c.leave(nil)
+	for range 2 {
+		c.started()
+	}
+	for range 3 {
+		c.leave()
+	}
 	available.Store(gib)
 	var no *admission.NoRoom
 	if err := c.enter(t.Context()); !errors.As(err, &no) {

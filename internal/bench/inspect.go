@@ -147,16 +147,16 @@ func (b *inspectBench) inspect(ctx context.Context, image string) (_ *inspected,
 	if err := b.crowd.enter(ctx); err != nil {
 		return nil, err
 	}
-	var a *launch.Appliance
-	defer func() {
-		b.crowd.leave(a)
-		if a != nil {
-			err = errors.Join(err, a.Close())
-		}
-	}()
-	if a, err = b.launcher.Launch(ctx); err != nil {
+	defer b.crowd.leave()
+	a, err := b.launcher.Launch(ctx)
+	b.crowd.started()
+	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		b.crowd.measure(a)
+		err = errors.Join(err, a.Close())
+	}()
 	d, err := a.Attach(ctx, launch.Disk{Path: image, Within: []string{b.dir}, Overlays: b.dir})
 	if err != nil {
 		return nil, err

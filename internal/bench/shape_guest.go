@@ -47,11 +47,11 @@ func newShapeGuest(ctx context.Context, b *shapeBench) (s *shapeGuest, err error
 		return nil, err
 	}
 	if err := s.apply(ctx, false, shapeNetwork); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
 	v, err := s.daemon.conn.Version(ctx)
 	if err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
 	b.report.Host.QEMU = v.QEMU
 	return s, nil

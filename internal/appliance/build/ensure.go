@@ -76,7 +76,7 @@ func Ensure(ctx context.Context, o Options) (Files, error) {
 // EnsureHeld is Ensure and keeps the files where they are until release: for who opens them soon after.
 func EnsureHeld(ctx context.Context, o Options) (f Files, release func(), err error) {
 	o.held = func(f Files) (err error) {
-		paths := slices.DeleteFunc([]string{f.Kernel, f.Initrd, f.Tools}, func(path string) bool { return path == "" })
+		paths := slices.DeleteFunc([]string{f.Kernel, f.Initrd, f.Tools, f.UML.Kernel, f.UML.Initrd}, func(path string) bool { return path == "" })
 		release, err = cache.Hold(paths...)
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/kbuild"
 	"taproom/internal/appliance/kernel/kerneltest"
 )
@@ -39,6 +40,16 @@ func TestUMLIsFoundWhereItWasBuiltAndLooksMakeNothing(t *testing.T) {
 	all, err := Ensure(t.Context(), o)
 	if err != nil || all.UML != f || all.Initrd == f.Initrd {
 		t.Errorf("with the others: %+v, %v; want %+v and an initramfs of its own, without the modules of %s", all.UML, err, f, all.Initrd)
+	}
+	if _, release, err := EnsureHeld(t.Context(), o); err != nil {
+		t.Error(err)
+	} else {
+		for _, path := range []string{f.Kernel, f.Initrd} {
+			if err := cache.Remove(path, path); !errors.Is(err, cache.ErrHeld) {
+				t.Errorf("%s is held and was removed: %v", path, err)
+			}
+		}
+		release()
 	}
 	b, err := os.ReadFile(f.Initrd)
 	if err != nil || !bytes.Contains(b, []byte("\x7fELF")) {

@@ -41,7 +41,7 @@ func Open(dir string) (Folder, error) {
 			return Folder{}, err
 		}
 	}
-	if err := MkdirAll(dir); err != nil {
+	if err := makeFolder(dir, os.Geteuid() == 0); err != nil {
 		return Folder{}, fmt.Errorf("make the guest's cache folder: %w", err)
 	}
 	if os.Geteuid() == 0 {

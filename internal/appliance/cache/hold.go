@@ -34,6 +34,9 @@ func Hold(paths ...string) (release func(), err error) {
 // lockFile opens a file and locks it, or says ErrHeld. A filesystem without locks has none.
 func lockFile(path string, flags, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags, 0)
+	if errors.Is(err, unix.ETXTBSY) { // a kernel of User-Mode Linux that runs
+		return nil, fmt.Errorf("%s: %w", path, ErrHeld)
+	}
 	if err != nil {
 		return nil, err
 	}

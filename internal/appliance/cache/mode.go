@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// MkdirAll makes a folder and those above it that every user may enter, whatever the umask: QEMU runs as users of its own. Those that are
+// MkdirAll makes a folder and those above it that every user may enter, whatever the umask. Those that are
 // there stay as they are.
 func MkdirAll(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -28,6 +28,17 @@ func MkdirAll(dir string) error {
 		return err
 	}
 	return os.Chmod(dir, 0o755)
+}
+
+// makeFolder makes the folder of a cache. Those above it are for every user, too, where the cache is root's, whose QEMU runs as users of
+// its own; a user's own are that user's alone.
+func makeFolder(dir string, root bool) error {
+	if !root {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	return MkdirAll(dir)
 }
 
 // WriteFile makes a file that every user may read, whatever the umask.

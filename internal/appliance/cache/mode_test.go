@@ -29,6 +29,7 @@ func TestWhatTheCacheKeepsCanBeReadWhateverTheUmask(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for path, want := range map[string]fs.FileMode{
+		"user": fs.ModeDir | 0o700, "user/own": fs.ModeDir | 0o700, "user/own/cache": fs.ModeDir | 0o755,
 		"a": fs.ModeDir | 0o755, "a/cache": fs.ModeDir | 0o755, "a/cache/published": 0o644, "a/cache/file": 0o644, "a/cache/lock": 0o600,
 	} {
 		info, err := os.Stat(filepath.Join(dir, path))
@@ -40,6 +41,17 @@ func TestWhatTheCacheKeepsCanBeReadWhateverTheUmask(t *testing.T) {
 
 // masked makes all that a cache has.
 func masked(t *testing.T, dir string) {
+	if err := makeFolder(filepath.Join(dir, "user/own/cache"), false); err != nil {
+		t.Error(err)
+	}
+	if os.Geteuid() != 0 { // who has the folder above, too
+		if err := os.Mkdir(filepath.Join(dir, "a"), 0o755); err != nil {
+			t.Error(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, "a"), 0o755); err != nil {
+			t.Error(err)
+		}
+	}
 	c, err := Open(filepath.Join(dir, "a/cache"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,25 +1,49 @@
 package launch
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // blockDevice is an image as a block device of the host, which counts how often it was told to bring everything to its disk.
 func blockDevice(t *testing.T) string {
 	t.Helper()
+	if err := loopDevices(); err != nil {
+		t.Skipf("no loop devices, which take root and a kernel with them: %v", err)
+	}
 	image := ext4(t)
 	out, err := exec.Command("losetup", "--find", "--show", image).CombinedOutput()
 	if err != nil {
-		t.Skipf("no loop device: %v: %s (in Debian: util-linux; it takes root and a kernel with loop devices)", err, out)
+		t.Fatalf("losetup (in Debian: util-linux): %v: %s", err, out)
 	}
 	device := strings.TrimSpace(string(out))
 	t.Cleanup(func() { tool(t, "losetup", "-d", device) })
 	return device
+}
+
+// loopDevices opens one that is free.
+func loopDevices() error {
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", n), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // flushes is how often that was, and had an end.
