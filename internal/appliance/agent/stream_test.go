@@ -80,7 +80,16 @@ func TestASenderEndsWhenTheOtherEndHangsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.Close()
-	s.tasks.Wait() // or the test hangs
+	over := make(chan struct{})
+	go func() {
+		s.tasks.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Error("somebody sends to nobody")
+	}
 }
 
 func TestStreamsThatCannotBeAreRefused(t *testing.T) {

@@ -40,6 +40,11 @@ func spoilt(t *testing.T, s Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	key, err := l.machine.key(l.k)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ ip addr add 192.168.123.1/24 dev virbr1
 ip link add web type veth peer name web1
 ip link set web master virbr1 up
 ip link set web1 up
-until ip link show virbr1 | grep -q LOWER_UP; do sleep 0.05; done`)
+timeout 60 sh -c 'until ip link show virbr1 | grep -q LOWER_UP; do sleep 0.05; done'`)
 	guest := netip.MustParseAddr("192.168.123.10")
 	elements := append(firewall.ForwardPort("tcp", netip.AddrPortFrom(netip.Addr{}, 8080), "virbr1", netip.AddrPortFrom(guest, 80)),
 		firewall.Element{Set: "bridges", Key: "virbr1"}, firewall.Element{Set: "same", Key: "virbr1 . virbr1"},
