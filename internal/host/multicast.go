@@ -86,6 +86,45 @@ func (m *Multicast) Run(ctx context.Context, take func(datagram []byte) (things 
 	}
 }
 
+// Bound has the kernel keep no more than some bytes of what was told and not read yet: for who may not ask for long.
+func (m *Multicast) Bound(bytes int) error {
+	raw, err := m.file.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("bound what is kept of changes (%s): %w", m.what, err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, bytes) })
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("bound what is kept of changes (%s): %w", m.what, err)
+	}
+	return nil
+}
+
+// Told hands each datagram that has come by now to take, as Run does, and waits for none: for who asks now and then, and does
+// not Run. With missed more was told than could be held, or something could not be read. See Bound.
+func (m *Multicast) Told(take func(datagram []byte) (things int, ok bool)) (missed bool, err error) {
+	raw, err := m.file.SyscallConn()
+	if err != nil {
+		return false, fmt.Errorf("look what changed (%s): %w", m.what, err)
+	}
+	buf := make([]byte, 64<<10)
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		for empty := false; !empty && failed == nil; {
+			var d drained
+			d, failed = drain(int(fd), buf, take)
+			missed, empty = missed || d.missed, d.empty
+		}
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return false, fmt.Errorf("look what changed (%s): %w", m.what, err)
+	}
+	return missed, nil
+}
+
+// Close ends the listening of who does not Run.
+func (m *Multicast) Close() error { return m.file.Close() }
+
 // mostAtOnce bounds how much is read before it is told: while a whole machine starts, there is always more.
 const mostAtOnce = 1024
 

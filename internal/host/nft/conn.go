@@ -31,6 +31,9 @@ type Backend interface {
 	// transaction that changes anything is one, and what packets put into sets is none. Whether a transaction counts that
 	// changes nothing is the kernel's secret.
 	Generation(ctx context.Context) (uint32, error)
+	// Untouched reports whether each change that led from one generation to another is known to have left tables alone; they
+	// count by Family and Name. False says that only a look at them tells.
+	Untouched(from, to uint32, tables ...Table) bool
 }
 
 // Conn is a connection to the nf_tables of one network namespace, the one that was current in its Kernel when it was
@@ -44,6 +47,7 @@ type Conn struct {
 	seq    uint32
 	buf    []byte
 	sndbuf int
+	news   *news // nil: nobody has asked for it
 }
 
 var _ Backend = (*Conn)(nil)
@@ -77,7 +81,16 @@ func Open(k *host.Kernel) (*Conn, error) {
 }
 
 // Close ends the connection. What was committed stays.
-func (c *Conn) Close() error { return c.sock.Close() }
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.sock.Close()
+	if c.news != nil {
+		err = errors.Join(err, c.news.listener.Close())
+		c.news = nil
+	}
+	return err
+}
 
 func setBuffer(fd, force, plain, size int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {

@@ -19,6 +19,7 @@ type Fake struct {
 	mu      sync.Mutex
 	tables  map[tableID]*Listing
 	gen     uint32
+	touched map[tableID]uint32 // the generation that each was changed in last
 	handle  uint64
 	commits int
 }
@@ -44,7 +45,15 @@ func (f *Fake) Load(text string) error {
 	f.tables[tableID{l.Table.Family, l.Table.Name}] = l
 	f.handle = max(f.handle, 1<<20) // beyond the handles that Load gave
 	f.gen++
+	f.touch(tableID{l.Table.Family, l.Table.Name})
 	return nil
+}
+
+func (f *Fake) touch(id tableID) {
+	if f.touched == nil {
+		f.touched = map[tableID]uint32{}
+	}
+	f.touched[id] = f.gen
 }
 
 // String is all tables as `nft list ruleset` prints them, ordered by name.
@@ -100,6 +109,9 @@ func (f *Fake) Commit(ctx context.Context, t *Transaction) error {
 	}
 	f.tables, f.handle = next.tables, next.handle
 	f.gen++
+	for _, o := range t.ops {
+		f.touch(tableOf(o.object))
+	}
 	if f.commits == f.FailAt {
 		return fmt.Errorf("nft: commit %d changes: %w: %w", t.Len(), ErrAnswerLost, unix.ENOBUFS)
 	}

@@ -17,22 +17,28 @@ func (s *fakeState) next() uint64 {
 	return s.handle
 }
 
+// tableOf is the table that an object is, or is in.
+func tableOf(object any) tableID {
+	switch x := object.(type) {
+	case Table:
+		return tableID{x.Family, x.Name}
+	case Chain:
+		return tableID{x.Family, x.Table}
+	case Set:
+		return tableID{x.Family, x.Table}
+	case Rule:
+		return tableID{x.Family, x.Table}
+	case Elements:
+		return tableID{x.Set.Family, x.Set.Table}
+	}
+	return tableID{}
+}
+
 func (s *fakeState) apply(o operation) unix.Errno {
 	if t, ok := o.object.(Table); ok {
 		return s.table(o.verb, t)
 	}
-	var id tableID
-	switch x := o.object.(type) {
-	case Chain:
-		id = tableID{x.Family, x.Table}
-	case Set:
-		id = tableID{x.Family, x.Table}
-	case Rule:
-		id = tableID{x.Family, x.Table}
-	case Elements:
-		id = tableID{x.Set.Family, x.Set.Table}
-	}
-	l, ok := s.tables[id]
+	l, ok := s.tables[tableOf(o.object)]
 	if !ok {
 		return unix.ENOENT
 	}

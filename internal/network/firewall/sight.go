@@ -10,8 +10,9 @@ import (
 )
 
 // sight is what the two tables hold in one state of nf_tables, in the order of Firewall.tables. The kernel counts its changes,
-// whoever makes them, so while that number is the same, reading everything again would show the same: who asks pays for one
-// question, and not for what all networks together have in the tables.
+// whoever makes them, so while that number is the same, reading everything again would show the same; and so it would when
+// the kernel tells that others changed other tables, as firewalld does twice for each bridge. Who asks pays for one question,
+// and not for what all networks together have in the tables.
 type sight struct {
 	generation uint32
 	tables     [2]seen
@@ -26,8 +27,8 @@ type seen struct {
 	sets     map[string]nft.Set // by name; only of a table that is not intact
 }
 
-// look returns what the tables hold. It reads them only if the kernel is in another state than it was when they were read, or
-// than it was left in by the change of ours that followed. The caller holds the lock.
+// look returns what the tables hold. It reads them only if somebody may have changed them since they were read, or since the
+// change of ours that followed. The caller holds the lock.
 func (f *Firewall) look(ctx context.Context) (*[2]seen, error) {
 	now, err := f.nft.Generation(ctx)
 	if err != nil {
@@ -37,7 +38,8 @@ func (f *Firewall) look(ctx context.Context) (*[2]seen, error) {
 		f.last = nil
 	}
 	for range attempts {
-		if f.last != nil && f.last.generation == now {
+		if f.last != nil && (f.last.generation == now || f.nft.Untouched(f.last.generation, now, f.named()...)) {
+			f.last.generation = now
 			return &f.last.tables, nil
 		}
 		if f.last, err = f.read(ctx, now); err != nil {
@@ -48,6 +50,14 @@ func (f *Firewall) look(ctx context.Context) (*[2]seen, error) {
 		}
 	}
 	return nil, nft.ErrChanged
+}
+
+// named are the two tables by their names.
+func (f *Firewall) named() (out []nft.Table) {
+	for _, t := range f.tables() {
+		out = append(out, nft.Table{Family: t.family, Name: t.name})
+	}
+	return out
 }
 
 // lasts reports whether what was seen is true for as long as the kernel is in that state. A table of our name that somebody

@@ -25,11 +25,7 @@ func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
 		<-ctx.Done()
 		return nil
 	}
-	var tables []nft.Table
-	for _, t := range f.tables() {
-		tables = append(tables, nft.Table{Family: t.family, Name: t.name})
-	}
-	return WatchTables(ctx, conn, tables, nil, changed)
+	return WatchTables(ctx, conn, f.named(), nil, changed)
 }
 
 // WatchTables is a Watch of any tables, whoever made them. What ours says yes to, where it is not nil, we did ourselves.
