@@ -114,6 +114,7 @@ type DiskSource struct {
 	SSL           *SourceSSL     `xml:"ssl"`
 	Readahead     *Readahead     `xml:"readahead"`
 	Timeout       *SourceTimeout `xml:"timeout"`
+	SecLabels     []SecLabel     `xml:"seclabel"`
 	Extra
 }
 

@@ -54,7 +54,9 @@ func diskRules() map[string]rule {
 		m[at+"encryption"] = refuse("encrypted disks are not implemented yet")
 		m[at+"reservations"] = refuse("persistent reservations are not implemented yet")
 		m[at+"slices"] = refuse("parts of a file are not implemented yet")
-		m[at+"seclabel"] = refuse("labels are not chosen by documents")
+		m[at+"seclabel/@relabel"] = just("no", "a disk's file keeps its owner, since QEMU gets it opened; leave the element out, or say no")
+		m[at+"seclabel/@labelskip"] = just("no", "it is libvirt's own note; leave it out")
+		m[at+"seclabel/label"] = refuse("labels are not chosen by documents")
 		m[at+"dataStore"] = refuse("external data files are not followed")
 	}
 	for _, name := range []string{"@protocol", "host", "auth", "cookies", "ssl", "readahead", "timeout", "initiator", "config"} {

@@ -20,6 +20,7 @@ import (
 // domain is a vm that is a domain of a libvirt daemon's. It ends with the connection, and so with this process.
 type domain struct {
 	k       *host.Kernel
+	address libvirtAddress
 	conn    *client.Client
 	domain  remote.Domain
 	channel *client.Stream // nobody's yet; nil once it was given to a client
@@ -71,11 +72,14 @@ func (l *Launcher) asDomain(ctx context.Context) (_ *domain, err error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range doc.Devices.Disks {
+		l.libvirt.keepOwners(l.k, &doc.Devices.Disks[i])
+	}
 	conn, err := client.Dial(ctx, socket, client.Options{URI: l.libvirt.uri, Keepalive: beat})
 	if err != nil {
 		return nil, err
 	}
-	d := &domain{k: l.k, conn: conn, gone: make(chan struct{}), bounded: func() (context.Context, context.CancelFunc) {
+	d := &domain{k: l.k, address: l.libvirt, conn: conn, gone: make(chan struct{}), bounded: func() (context.Context, context.CancelFunc) {
 		return context.WithTimeout(context.WithoutCancel(ctx), domainEnds)
 	}}
 	defer func() {
@@ -197,6 +201,7 @@ func (d *domain) add(ctx context.Context, disk Disk, c chain.Chain) (_ plugged, 
 	if err != nil {
 		return plugged{}, err
 	}
+	d.address.keepOwners(d.k, &p)
 	doc := string(p.Format())
 	if err := d.conn.AttachDevice(ctx, d.domain, doc); err != nil {
 		var refused *virterr.Error

@@ -18,13 +18,16 @@ type libvirtAddress struct {
 	sockets []string // the first that is there is taken
 }
 
+// systemURI is the machine's daemon, which root has started.
+const systemURI = "qemu:///system"
+
 // parseLibvirt reads one of libvirt's URIs, of a QEMU driver on this host: qemu:///system or qemu:///session, with ?socket=PATH for
 // a daemon at a place of its own. "" is the machine's for root, and the session's for others. A daemon on another host would open
 // other files than the ones that were named.
 func parseLibvirt(uri string) (libvirtAddress, error) {
 	if uri == "" {
 		if uri = "qemu:///session"; os.Geteuid() == 0 {
-			uri = "qemu:///system"
+			uri = systemURI
 		}
 	}
 	u, err := url.Parse(uri)

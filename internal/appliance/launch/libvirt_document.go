@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"taproom/internal/appliance/chain"
 	"taproom/internal/appliance/proto"
+	"taproom/internal/host"
 	libvirtxml "taproom/internal/spec"
 )
 
@@ -57,6 +60,31 @@ func toolsDisk(path string) libvirtxml.Disk {
 	d.Type, d.Driver.Type, d.ReadOnly = "file", chain.Raw, &libvirtxml.State{}
 	d.Source = &libvirtxml.DiskSource{File: path}
 	return d
+}
+
+// keepOwners has a libvirt daemon leave the files of a disk as they are that the guest does not write to and that every user may read.
+// The machine's daemon gives each file of a domain to the user that all of its QEMUs run as, and the ones that are only read never
+// back: whoever has got out of one appliance could write to what all others read. The session's daemon gives nothing away, and
+// would refuse to be told so.
+func (a libvirtAddress) keepOwners(k *host.Kernel, d *libvirtxml.Disk) {
+	if a.uri != systemURI {
+		return
+	}
+	if d.ReadOnly != nil {
+		keepOwner(k, d.Source)
+	}
+	for b := d.BackingStore; b != nil && b.Source != nil; b = b.BackingStore {
+		keepOwner(k, b.Source)
+	}
+}
+
+func keepOwner(k *host.Kernel, s *libvirtxml.DiskSource) {
+	if s.File == "" {
+		return // a block device
+	}
+	if st, err := k.FileFacts(s.File); err == nil && st.Mode&unix.S_IROTH != 0 {
+		s.SecLabels = []libvirtxml.SecLabel{{Model: "dac", Relabel: "no"}}
+	}
 }
 
 // domainDisk is a disk at a SCSI target. The guest is told of errors: nobody is there to make room and let it go on.

@@ -14,6 +14,8 @@ import (
 
 	"taproom/internal/appliance/chain"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/host"
+	libvirtxml "taproom/internal/spec"
 )
 
 func TestTheDaemonThatALibvirtURIMeans(t *testing.T) {
@@ -269,6 +271,63 @@ func TestWithoutADaemonNoDomainIsLaunched(t *testing.T) {
 		spoil(&s)
 		if a, err := Launch(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v, want %q", a, err, want)
+		}
+	}
+}
+
+// The machine's libvirt gives the files of a domain to the user that all of its QEMUs run as, but for those it is told to leave alone.
+func TestLibvirtLeavesWhatIsOnlyReadToItsOwner(t *testing.T) {
+	t.Parallel()
+	k := host.New(host.Options{})
+	defer k.Close()
+	files := map[string]string{}
+	for name, mode := range map[string]os.FileMode{"shared": 0o644, "private": 0o600, "written": 0o666} {
+		files[name] = filepath.Join(t.TempDir(), name)
+		if err := errors.Join(os.WriteFile(files[name], nil, 0o600), os.Chmod(files[name], mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layer := func(name string) chain.Layer { return chain.Layer{Path: files[name], Format: chain.Raw} }
+	disk := func(access Access, c ...chain.Layer) libvirtxml.Disk {
+		overlay := ""
+		if access == Discard {
+			overlay = files["private"]
+		}
+		d, err := planDomainDisk(1, access, c, overlay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	const label = "<seclabel model='dac' relabel='no'/>"
+	for _, c := range []struct {
+		what string
+		disk libvirtxml.Disk
+		left []string
+	}{
+		{"the tools", toolsDisk(files["shared"]), []string{"shared"}},
+		{"an image that is discarded", disk(Discard, layer("shared")), []string{"shared"}},
+		{"one that is read", disk(ReadOnly, layer("shared"), layer("shared")), []string{"shared", "shared"}},
+		{"one that only its owner may read", disk(ReadOnly, layer("private")), nil},
+		{"one that is written to", disk(Write, layer("written"), layer("private"), layer("shared")), []string{"shared"}},
+		{"a device", disk(ReadOnly, chain.Layer{Path: "/dev/null", Format: chain.Raw, Device: true}), nil},
+	} {
+		session := c.disk
+		libvirtAddress{uri: "qemu:///session"}.keepOwners(k, &session)
+		if text := string(session.Format()); strings.Contains(text, "seclabel") {
+			t.Errorf("%s: the session's daemon would refuse\n%s", c.what, text)
+		}
+		libvirtAddress{uri: systemURI}.keepOwners(k, &c.disk)
+		text := string(c.disk.Format())
+		var left []string
+		for _, part := range strings.Split(text, "<source file='")[1:] {
+			path, rest, _ := strings.Cut(part, "'")
+			if source, _, _ := strings.Cut(rest, "</source>"); strings.HasPrefix(rest, ">") && strings.Contains(source, label) {
+				left = append(left, filepath.Base(path))
+			}
+		}
+		if d := cmp.Diff(c.left, left); d != "" {
+			t.Errorf("%s: left to its owner (-want +got):\n%s\n%s", c.what, d, text)
 		}
 	}
 }
