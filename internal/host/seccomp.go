@@ -11,7 +11,7 @@ import (
 )
 
 // Syscalls is a filter of system calls (seccomp(2)): those that are named, by the numbers of this processor; every other one fails
-// with EPERM.
+// with EPERM. Where clone(2) is named, it makes no namespaces: that fails with EPERM, too.
 type Syscalls []uint32
 
 // mostSyscalls bounds a filter: the kernel takes 4096 instructions.
@@ -40,7 +40,11 @@ func (s Syscalls) Restrict() error {
 const (
 	seccompNumber = 0
 	seccompArch   = 4
+	seccompFlags  = 16 // the first argument's lower half: all that clone(2) looks at
 )
+
+// cloneNew are the flags of clone(2) that make namespaces. That for time is a signal's number there, and no namespace.
+const cloneNew = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // program compiles the filter.
 func (s Syscalls) program() ([]unix.SockFilter, error) {
@@ -54,6 +58,7 @@ func (s Syscalls) program() ([]unix.SockFilter, error) {
 	const (
 		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		same = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		set  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
 		end  = unix.BPF_RET | unix.BPF_K
 	)
 	// Another architecture's calls, such as those of 32 bits, have other numbers.
@@ -64,8 +69,13 @@ func (s Syscalls) program() ([]unix.SockFilter, error) {
 		{Code: load, K: seccompNumber},
 	}
 	numbers := slices.Compact(slices.Sorted(slices.Values(s)))
+	allow, deny := unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 	for _, n := range numbers {
-		p = append(p, unix.SockFilter{Code: same, K: n, Jf: 1}, unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW})
+		if n == unix.SYS_CLONE {
+			p = append(p, unix.SockFilter{Code: same, K: n, Jf: 4}, unix.SockFilter{Code: load, K: seccompFlags}, unix.SockFilter{Code: set, K: cloneNew, Jt: 1}, allow, deny)
+			continue
+		}
+		p = append(p, unix.SockFilter{Code: same, K: n, Jf: 1}, allow)
 	}
-	return append(p, unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}), nil
+	return append(p, deny), nil
 }

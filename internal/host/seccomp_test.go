@@ -1,9 +1,11 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +42,14 @@ func TestWhatAFilterDoesNotNameFailsAndNothingElseDoes(t *testing.T) {
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0); errno != 0 {
 		t.Errorf("getpid: %v", errno)
+	}
+	if err := exec.Command("true").Run(); err != nil {
+		t.Errorf("another process: %v", err)
+	}
+	c := exec.Command("true")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
+	if err := c.Run(); !errors.Is(err, unix.EPERM) {
+		t.Errorf("another process in a namespace of its own: %v, want %v", err, unix.EPERM)
 	}
 }
 

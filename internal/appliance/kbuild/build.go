@@ -230,7 +230,7 @@ func writeSynced(path string, b []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = f.Write(b)
-	return errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()) // whatever the umask: QEMU reads it as another user
+	return errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()) // whatever the umask: another user reads it, or executes it
 }
 
 // publish gives a folder its name. One that has it already is exchanged for it at once: there is no moment without the name, and

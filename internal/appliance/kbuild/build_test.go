@@ -146,6 +146,28 @@ func TestKernelIsBuiltOnceFromFixedInputs(t *testing.T) {
 	}
 }
 
+func TestAKeptKernelCanBeReadAndUserModeLinuxExecuted(t *testing.T) { // not parallel: it changes the umask
+	defer unix.Umask(unix.Umask(0o077))
+	dir := t.TempDir()
+	image, settings := filepath.Join(dir, "vmlinux"), filepath.Join(dir, "settings")
+	for path, b := range map[string][]byte{image: kerneltest.ELF("Xen", kerneltest.PVHNote), settings: nil} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arch, want := range map[string]os.FileMode{"": 0o644, "um": 0o755} {
+		fresh := filepath.Join(dir, "kept"+arch)
+		if err := new(Manifest).keep(image, settings, fresh, Config{Name: "test", arch: arch}); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]os.FileMode{imageName: want, configName: 0o644, manifestName: 0o644} {
+			if info, err := os.Stat(filepath.Join(fresh, name)); err != nil || info.Mode() != want {
+				t.Errorf("arch %q: %s: %v, %v, want %v", arch, name, info.Mode(), err, want)
+			}
+		}
+	}
+}
+
 func TestOtherInputsMakeAnotherKernel(t *testing.T) {
 	fakeSource(t, works)
 	c := testCache(t)

@@ -140,6 +140,11 @@ func (m *userMode) process() (int, error) { return m.guest.PID(), nil }
 
 // pss is the memory of the guest's kernel and of its programs, which are processes of their own. One that ends meanwhile has none.
 func (m *userMode) pss() (uint64, error) {
+	select {
+	case <-m.guest.Exited(): // its number may be another's
+		return 0, fmt.Errorf("User-Mode Linux ended (%s)", m.guest.How())
+	default:
+	}
 	sum, err := m.k.PSS(m.guest.PID())
 	if err != nil {
 		return 0, err

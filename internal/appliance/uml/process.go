@@ -41,13 +41,13 @@ type Process struct {
 	exited   chan struct{}
 	watched  chan struct{}
 	exit     host.Exit               // once exited is closed
-	waitFor  func(*host.PIDFD) error // until a process is gone, however long that takes
+	waitFor  func(*host.PIDFD) error // until a process is gone, at most programsEnd
 
 	plugging sync.Mutex
 	stuck    error // an answer did not come: the next one would be taken for another's
 }
 
-// Start runs a guest and returns when its kernel was executed. Wait for its agent.
+// Start runs a guest and returns when its kernel was executed. Wait for its agent. A host that cannot confine it is a *NotConfinedError.
 func Start(ctx context.Context, k *host.Kernel, s Spec) (*Process, error) {
 	defer s.Close()
 	if s.UID == 0 || s.GID == 0 {
@@ -99,7 +99,11 @@ func start(ctx context.Context, k *host.Kernel, s Spec, plug *os.File) (*Process
 	}
 	defer status.Close()
 	p := watch(ctx, k, child)
-	if _, err := spawn.Report(ctx, status); err != nil {
+	report, err := spawn.Report(ctx, status)
+	if err == nil {
+		err = confined(report)
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.End())
 	}
 	p.executed = time.Now()
@@ -111,7 +115,14 @@ func watch(ctx context.Context, k *host.Kernel, child *host.Process) *Process {
 	ever := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithCancel(ever)
 	p := &Process{k: k, child: child, cancel: cancel, exited: make(chan struct{}), watched: make(chan struct{})}
-	p.waitFor = func(other *host.PIDFD) error { return other.Wait(ever) }
+	p.waitFor = func(other *host.PIDFD) error {
+		ctx, cancel := context.WithTimeout(ever, programsEnd)
+		defer cancel()
+		if err := other.Wait(ctx); err != nil {
+			return fmt.Errorf("wait for a program of User-Mode Linux (process %d): %w", other.PID, err)
+		}
+		return nil
+	}
 	go func() {
 		defer close(p.watched)
 		exit, err := child.Wait(ctx)
@@ -135,6 +146,9 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // How says how it ended, once Exited is closed.
 func (p *Process) How() string { return p.exit.String() }
 
+// programsEnd is how long a program may take to go that was killed: it may wait for the host's disk.
+const programsEnd = time.Minute
+
 // End kills it, waits until it is gone, and lets go of it. The kernel of the host kills what it traced, the guest's programs, with it.
 func (p *Process) End() error {
 	programs := p.programs()
@@ -142,11 +156,15 @@ func (p *Process) End() error {
 	if errors.Is(err, host.ErrGone) {
 		err = nil
 	}
-	if err == nil {
+	killed := err == nil
+	if killed {
 		<-p.exited
 	}
 	for _, program := range programs { // they share the guest's descriptors: what it had open is closed when they are gone
-		err = errors.Join(err, p.waitFor(program), program.Close())
+		if killed {
+			err = errors.Join(err, p.waitFor(program))
+		}
+		err = errors.Join(err, program.Close())
 	}
 	p.cancel()
 	<-p.watched
@@ -159,8 +177,13 @@ func (p *Process) End() error {
 // ErrRefused says that the guest's kernel did not do what it was told, and is as it was.
 var ErrRefused = errors.New("User-Mode Linux refuses")
 
-// programs takes hold of the processes that run for the guest.
+// programs takes hold of the processes that run for the guest. When it has ended its number may be another's, and so the children.
 func (p *Process) programs() []*host.PIDFD {
+	select {
+	case <-p.exited:
+		return nil
+	default:
+	}
 	children, _ := p.k.Children(p.PID()) // one that is gone has none
 	var out []*host.PIDFD
 	for _, pid := range children {
@@ -186,8 +209,20 @@ func (p *Process) ask(ctx context.Context, command string, files ...*os.File) er
 	if p.stuck != nil {
 		return p.stuck
 	}
-	stop := context.AfterFunc(ctx, func() { _ = p.plug.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	if ctx.Err() != nil { // nothing was sent
+		return fmt.Errorf("tell User-Mode Linux of a disk: %w", context.Cause(ctx))
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = p.plug.SetDeadline(time.Unix(1, 0))
+	})
+	defer func() {
+		if !stop() { // it may have ended behind the answer: the next one has its own time
+			<-over
+			_ = p.plug.SetDeadline(time.Time{})
+		}
+	}()
 	err := p.send(command, files)
 	var answer [32]byte
 	n := 0

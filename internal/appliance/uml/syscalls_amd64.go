@@ -8,8 +8,8 @@ import (
 
 // syscalls are all that the guest's kernel may call. The guest's programs are not meant: the kernel takes their calls from them before
 // the filter is asked. There is no socket to the outside among them, no namespace, no module, no other user. What cannot be left out:
-// ptrace and clone, by which programs run, which reach no process of another user; and execve, by which it is itself executed, and which
-// Landlock leaves nothing else. What must be left out is rseq: the C library would register memory that the guest's programs inherit and do
+// clone, by which programs run, but for namespaces, which the filter denies; ptrace and kill, which Landlock holds to processes that it
+// made itself; open, which Landlock leaves a handful of files; and execve, by which it is itself executed, and which Landlock leaves nothing else. What must be left out is rseq: the C library would register memory that the guest's programs inherit and do
 // not have, and the host's kernel would kill them for that.
 func syscalls() host.Syscalls {
 	return host.Syscalls{
