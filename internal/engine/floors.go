@@ -16,7 +16,7 @@ import (
 // its name is given back.
 type floors struct {
 	mu  sync.Mutex
-	nic map[string]map[string]qos.Floor // by the network's name and the port's id
+	nic map[string]map[string]part // by the network's name and the port's id
 
 	// applying is held while what bounds a network is made as it should be: each who changes its floors finds it as the one
 	// before left it.
@@ -24,20 +24,32 @@ type floors struct {
 	there    map[string]bool // networks whose bridges are there
 }
 
-// claim gives a port a part of its network, in place of what it has; 0 is none. The class is another one only where it had none.
+// part is what a NIC has. While it is asked for less, what it had is nobody else's: the change may fail.
+type part struct {
+	qos.Floor
+	had uint64 // KiB/s; 0 when nothing is asked for
+}
+
+// most is what the NIC may have in any case, in KiB/s.
+func (p part) most() uint64 { return max(p.KiB, p.had) }
+
+// claim gives a port a part of its network, in place of what it has; 0 is none. The class is another one only where it had none. What
+// it has more until now is kept for it until settle.
 func (f *floors) claim(network, id, mac string, kib, average uint64) (class uint16, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.nic[network]
 	old, had := all[id]
 	if kib == 0 {
-		delete(all, id)
+		if had {
+			f.set(network, id, part{Floor: qos.Floor{Class: old.Class, MAC: old.MAC}, had: old.most()})
+		}
 		return 0, nil
 	}
 	sum, used := kib, map[uint16]bool{}
 	for other, n := range all {
 		if other != id {
-			sum += n.KiB
+			sum += n.most()
 			used[n.Class] = true
 		}
 	}
@@ -52,17 +64,31 @@ func (f *floors) claim(network, id, mac string, kib, average uint64) (class uint
 			return 0, virterr.New(virterr.OperationFailed, "network '%s': %w", network, err)
 		}
 	}
-	f.set(network, id, qos.Floor{Class: class, MAC: strings.ToLower(mac), KiB: kib})
+	f.set(network, id, part{Floor: qos.Floor{Class: class, MAC: strings.ToLower(mac), KiB: kib}, had: old.most()})
 	return class, nil
 }
 
+// settle gives back what a port had and has no more.
+func (f *floors) settle(network, id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.nic[network][id]
+	switch n.had = 0; {
+	case !ok:
+	case n.KiB == 0:
+		delete(f.nic[network], id)
+	default:
+		f.nic[network][id] = n
+	}
+}
+
 // set notes a part that was claimed before. The caller holds mu.
-func (f *floors) set(network, id string, n qos.Floor) {
+func (f *floors) set(network, id string, n part) {
 	if f.nic == nil {
-		f.nic = map[string]map[string]qos.Floor{}
+		f.nic = map[string]map[string]part{}
 	}
 	if f.nic[network] == nil {
-		f.nic[network] = map[string]qos.Floor{}
+		f.nic[network] = map[string]part{}
 	}
 	f.nic[network][id] = n
 }
@@ -75,7 +101,7 @@ func (f *floors) note(p port) {
 		delete(f.nic[p.Network], p.ID)
 		return
 	}
-	f.set(p.Network, p.ID, qos.Floor{Class: p.Shape.Class, MAC: p.Guest, KiB: p.Shape.In.Floor})
+	f.set(p.Network, p.ID, part{Floor: qos.Floor{Class: p.Shape.Class, MAC: p.Guest, KiB: p.Shape.In.Floor}})
 }
 
 // release takes a port's part back, and reports whether it had one.
@@ -87,13 +113,15 @@ func (f *floors) release(network, id string) bool {
 	return had
 }
 
-// on are the parts of a network, sorted by class.
+// on are the parts of a network that there are to be, sorted by class.
 func (f *floors) on(network string) []qos.Floor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []qos.Floor
 	for _, n := range f.nic[network] {
-		out = append(out, n)
+		if n.KiB > 0 {
+			out = append(out, n.Floor)
+		}
 	}
 	slices.SortFunc(out, func(a, b qos.Floor) int { return int(a.Class) - int(b.Class) })
 	return out
@@ -101,15 +129,22 @@ func (f *floors) on(network string) []qos.Floor {
 
 // fit refuses a network's document whose bandwidth is less than the floors that NICs on it have.
 func (f *floors) fit(doc *spec.Network) error {
-	var sum uint64
-	for _, n := range f.on(doc.Name) {
-		sum += n.KiB
-	}
+	sum := f.sum(doc.Name)
 	limits, err := qos.Read(doc.Bandwidth)
-	if err == nil && sum > limits.In.Average {
+	if limits = limits.Kept(); err == nil && sum > limits.In.Average {
 		return virterr.New(virterr.OperationInvalid, "NICs on network '%s' have floors of %d KiB/s together, and its inbound average would be %d; give it more, or take floors away first (virsh domiftune --inbound)", doc.Name, sum, limits.In.Average)
 	}
 	return err
+}
+
+// sum is what NICs have of a network together, in KiB/s.
+func (f *floors) sum(network string) (sum uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, n := range f.nic[network] {
+		sum += n.most()
+	}
+	return sum
 }
 
 // bridgeThere says that a network's bridge is there to be bounded, or will not be.

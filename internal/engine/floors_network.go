@@ -24,6 +24,13 @@ func (e *Engine) reboundTo(ctx context.Context, from, to *spec.Network) error {
 	return e.reboundAs(ctx, to)
 }
 
+// boundAsSeen bounds an active network once more, when all see its document: who changed a floor meanwhile went by the one before.
+func (e *Engine) boundAsSeen(ctx context.Context, from, to *spec.Network) {
+	if err := e.reboundTo(ctx, from, to); err != nil && ctx.Err() == nil {
+		e.log.Error("a network is not bounded as its guests' floors say", "network", to.Name, "error", err)
+	}
+}
+
 // boundNetworks adds what bounds the networks that are active, once the floors of all guests are known.
 func (e *Engine) boundNetworks(want *state.State) error {
 	for _, n := range e.networks.all() {

@@ -108,6 +108,7 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	v := n.update(func(v *netView) {
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
+	e.boundAsSeen(ctx, doc, doc)
 	e.beginAfresh(n)
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)
@@ -308,6 +309,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 		return virterr.New(virterr.OperationFailed, "cannot change network '%s': %w%s", n.label, err, remedy(err))
 	}
 	n.update(func(v *netView) { v.live, v.ref.Bridge = doc, doc.BridgeName() })
+	e.boundAsSeen(ctx, v.live, doc)
 	e.replugAll(ctx, n)
 	came()
 	e.followNow(ctx, n)

@@ -39,6 +39,9 @@ func (e *Engine) UpdateNetwork(ctx context.Context, uuid spec.UUID, u server.Net
 	if err := e.updateNetwork(ctx, n, u); err != nil {
 		return err
 	}
+	if u.Section != sectionPortgroup { // who asks for something else is not told what a guest does not take
+		return nil
+	}
 	return e.regroup(ctx, n)
 }
 

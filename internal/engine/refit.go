@@ -90,6 +90,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	now := run.hardware()
 	r := &refitting{e: e, d: d, run: run, now: now, next: next, force: force, opening: starting{e: e, d: d, running: run, doc: next.doc}}
 	defer r.opening.closeFiles()
+	defer func() { r.shapes.settle(e, next) }()
 	if err := r.plan(); err != nil {
 		r.shapes.takeBack(e, now, next)
 		e.releasePorts(r.added())

@@ -25,7 +25,7 @@ func (e *Engine) shapeFor(doc *spec.Domain, nic *spec.Interface, p port, network
 		}
 		var of qos.Limits
 		if of, err = qos.Read(network.Bandwidth); err == nil {
-			shape.Class, err = e.floors.claim(p.Network, p.ID, p.Guest, limits.In.Floor, of.In.Average)
+			shape.Class, err = e.floors.claim(p.Network, p.ID, p.Guest, limits.In.Floor, of.Kept().In.Average)
 		}
 	}
 	if err != nil {
@@ -81,11 +81,22 @@ func (e *Engine) reshaped(now, next *hardware) (reshaping, error) {
 		next.rec.Ports = slices.Clone(next.rec.Ports)
 		next.rec.Ports[i].Shape = shape
 		out = append(out, p.ID)
+		if err := e.holds(next, next.rec.Ports[i], was.Shape); err != nil {
+			out.takeBack(e, now, next)
+			return nil, err
+		}
 	}
 	return out, nil
 }
 
-// takeBack claims what the ports had.
+// settle gives back what the ports had and have no more, now that they are as they stay.
+func (r reshaping) settle(e *Engine, next *hardware) {
+	for _, p := range r.of(next) {
+		e.floors.settle(p.Network, p.ID)
+	}
+}
+
+// takeBack claims what the ports had, which nobody was given meanwhile.
 func (r reshaping) takeBack(e *Engine, now, next *hardware) {
 	for _, p := range r.of(next) {
 		e.floors.release(p.Network, p.ID)

@@ -62,7 +62,8 @@ func boundPorts(s *state.State, r record, held bool) {
 		if p.Shape == nil {
 			continue
 		}
-		leaves, comes := p.Shape.In, p.Shape.Out
+		kept := p.Shape.Kept()
+		leaves, comes := kept.In, kept.Out
 		if p.Direct != nil {
 			leaves, comes = comes, leaves
 		}
@@ -88,7 +89,7 @@ func (e *Engine) networkShape(doc *spec.Network) (state.State, error) {
 	if err != nil || doc.UUID == nil || !doc.Routed() {
 		return s, err
 	}
-	mtu := mtuOf(doc.MTU)
+	mtu, limits := mtuOf(doc.MTU), limits.Kept()
 	boundLink(&s, doc.BridgeName(), doc.UUID.String(), doc.UUID.String(), limits.In.Divide(mtu, e.floors.on(doc.Name)), limits.Out, mtu, false)
 	return s, nil
 }

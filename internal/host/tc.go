@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -74,13 +75,14 @@ func without(what, config string, done func(error)) func(error) {
 
 // DelQueue removes the bucket or the tree at the root of a link; one that is not there is no error. What waits in it is lost.
 func (p *Pipeline) DelQueue(index int, handle uint16, done func(error)) {
-	p.tc("qdisc delete", unix.RTM_DELQDISC, 0, tcHeader(index, uint32(handle)<<16, netlink.HANDLE_ROOT), removed(done))
+	p.tc("qdisc delete", unix.RTM_DELQDISC, 0, tcHeader(index, uint32(handle)<<16, netlink.HANDLE_ROOT), removed(done, unix.EINVAL))
 }
 
-// removed takes what is not there, or is another one by now, for removed.
-func removed(done func(error)) func(error) {
+// removed takes what is not there for removed, and one of the errors that the kernel says it by beside ENOENT: EINVAL where
+// another queue is at the root by now, or none, that a filter could hang on.
+func removed(done func(error), also ...error) func(error) {
 	return func(err error) {
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
+		if errors.Is(err, unix.ENOENT) || slices.ContainsFunc(also, func(e error) bool { return errors.Is(err, e) }) {
 			err = nil
 		}
 		done(err)

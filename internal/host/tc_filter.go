@@ -72,7 +72,7 @@ func (p *Pipeline) Redirect(index, through int, done func(error)) {
 func (p *Pipeline) DelRedirect(index int, done func(error)) {
 	f := tcHeader(index, 0, netlink.HANDLE_MIN_INGRESS)
 	f.Info = filterInfo(RedirectPref)
-	p.tc("filter delete", unix.RTM_DELTFILTER, 0, f, removed(done))
+	p.tc("filter delete", unix.RTM_DELTFILTER, 0, f, removed(done, unix.EINVAL))
 }
 
 // Classify gives what leaves through a link for an address to a class of its tree.
@@ -97,5 +97,5 @@ func (p *Pipeline) Classify(index int, class uint16, mac string, done func(error
 func (p *Pipeline) Unclassify(index int, class uint16, done func(error)) {
 	f := tcHeader(index, 0, TreeHandle<<16)
 	f.Info = filterInfo(class)
-	p.tc("filter delete", unix.RTM_DELTFILTER, 0, f, removed(done))
+	p.tc("filter delete", unix.RTM_DELTFILTER, 0, f, removed(done, unix.EINVAL))
 }

@@ -1,6 +1,9 @@
 package host
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -35,12 +38,17 @@ const (
 // SetTBF puts a bucket at the root of a link, in the place of what is there, or changes the one that is: what waits in it goes
 // on waiting. done learns how it ended.
 func (p *Pipeline) SetTBF(index int, t TBF, done func(error)) {
-	p.tbf(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), t, done)
+	p.tbf(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), t, without("TBF", "CONFIG_NET_SCH_TBF", done))
 }
 
 // SetClassTBF is SetTBF inside of a class of the link's tree, by whose number it is known.
 func (p *Pipeline) SetClassTBF(index int, class uint16, t TBF, done func(error)) {
-	p.tbf(tcHeader(index, uint32(class)<<16, TreeHandle<<16|uint32(class)), t, done)
+	p.tbf(tcHeader(index, uint32(class)<<16, TreeHandle<<16|uint32(class)), t, func(err error) {
+		if errors.Is(err, unix.ENOENT) { // the kernel says the same of both
+			err = fmt.Errorf("class %d has gone, or the kernel has no TBF (CONFIG_NET_SCH_TBF): %w", class, err)
+		}
+		done(err)
+	})
 }
 
 func (p *Pipeline) tbf(h *nl.TcMsg, t TBF, done func(error)) {
@@ -58,7 +66,7 @@ func (p *Pipeline) tbf(h *nl.TcMsg, t TBF, done func(error)) {
 	case t.Segment > 0:
 		o.AddRtAttr(tcaTBFBurst, nl.Uint32Attr(t.Segment))
 	}
-	p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, h, without("TBF", "CONFIG_NET_SCH_TBF", done), kindOf("tbf"), o)
+	p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, h, done, kindOf("tbf"), o)
 }
 
 // parseTBF reads the options of one.

@@ -64,12 +64,12 @@ func (r *Rate) check(at string) error {
 			return invalid(at+"/@"+name, "%s", err)
 		}
 	}
-	switch {
-	case r.Average == "" || n["average"] == 0:
-	case n["peak"] > 0 && n["peak"] < n["average"]:
-		return invalid(at+"/@peak", "%d KiB/s is less than the average, %d", n["peak"], n["average"])
-	case n["burst"] > longestBurst*n["average"]:
-		return invalid(at+"/@burst", "at the average of %d KiB/s it lasts longer than %d s; %d KiB is the most", n["average"], longestBurst, longestBurst*n["average"])
+	rate := n["average"]
+	if n["peak"] > 0 { // below the average it may be what holds (qos.Limits.Kept)
+		rate = min(rate, n["peak"])
+	}
+	if rate > 0 && n["burst"] > longestBurst*rate {
+		return invalid(at+"/@burst", "at %d KiB/s it lasts longer than %d s; %d KiB is the most", rate, longestBurst, longestBurst*rate)
 	}
 	return nil
 }

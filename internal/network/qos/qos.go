@@ -32,6 +32,19 @@ func Read(b *spec.Bandwidth) (l Limits, err error) {
 	return l, err
 }
 
+// Kept are the limits as they are kept. A document may say a peak that is below the average, and libvirt's commands of tc make of it
+// what follows: what a guest receives stays at the peak, which is the ceiling of an HTB, and what it sends at the average, since a
+// policer has no peak.
+func (l Limits) Kept() Limits {
+	if l.In.Peak > 0 && l.In.Peak < l.In.Average {
+		l.In.Average, l.In.Peak = l.In.Peak, 0
+	}
+	if l.Out.Peak < l.Out.Average {
+		l.Out.Peak = 0
+	}
+	return l
+}
+
 func read(r *spec.Rate) (l Limit, err error) {
 	if r == nil {
 		return l, nil

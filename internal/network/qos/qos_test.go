@@ -48,6 +48,23 @@ func TestReadTakesWhatADocumentSays(t *testing.T) {
 	}
 }
 
+func TestAPeakBelowTheAverageHoldsForWhatIsReceived(t *testing.T) {
+	t.Parallel()
+	both := func(l qos.Limit) qos.Limits { return qos.Limits{In: l, Out: l} }
+	for _, c := range []struct{ said, kept qos.Limits }{
+		{qos.Limits{}, qos.Limits{}},
+		{both(qos.Limit{Average: 7, Burst: 3}), both(qos.Limit{Average: 7, Burst: 3})},
+		{both(qos.Limit{Average: 7, Peak: 7, Burst: 3}), both(qos.Limit{Average: 7, Peak: 7, Burst: 3})},
+		{both(qos.Limit{Average: 7, Peak: 9}), both(qos.Limit{Average: 7, Peak: 9})},
+		{both(qos.Limit{Peak: 9}), both(qos.Limit{Peak: 9})},
+		{both(qos.Limit{Average: 7, Peak: 5, Burst: 3, Floor: 2}), qos.Limits{In: qos.Limit{Average: 5, Burst: 3, Floor: 2}, Out: qos.Limit{Average: 7, Burst: 3, Floor: 2}}},
+	} {
+		if got := c.said.Kept(); got != c.kept {
+			t.Errorf("%+v is kept as %+v, want %+v", c.said, got, c.kept)
+		}
+	}
+}
+
 func TestABucketPassesTenMillisecondsAtOnceAndFramesInAnyCase(t *testing.T) {
 	t.Parallel()
 	const slow, fast = 1096370, 70167693 // 1 and 64 MiB/s

@@ -227,9 +227,9 @@ $ detach-interface nics bridge --mac 52:54:00:00:00:07 --live
 error: No interface with MAC address 52:54:00:00:00:07 was found
 error: Failed to detach interface
 [exit 1]
-$ attach-interface nics bridge br8 --model virtio --inbound 1000,500 --live
+$ attach-interface nics bridge br8 --model virtio --inbound 1000,500,137001 --live
 error: Failed to attach interface
-error: XML error: invalid devices/interface/bandwidth/inbound/@peak: 500 KiB/s is less than the average, 1000
+error: XML error: invalid devices/interface/bandwidth/inbound/@burst: at 500 KiB/s it lasts longer than 274 s; 137000 KiB is the most
 [exit 1]
 $ update-device nics filter.xml --live
 error: Failed to update device from filter.xml
