@@ -2,7 +2,6 @@ package qos
 
 import (
 	"fmt"
-	"strconv"
 
 	"taproom/internal/host"
 	"taproom/internal/spec"
@@ -56,7 +55,7 @@ func read(r *spec.Rate) (l Limit, err error) {
 		if n.from == "" {
 			continue
 		}
-		if *n.to, err = strconv.ParseUint(n.from, 10, 32); err != nil {
+		if *n.to, err = spec.ParseDecimal(n.from, 1<<32-1); err != nil {
 			return l, fmt.Errorf("bandwidth: %w", err)
 		}
 	}

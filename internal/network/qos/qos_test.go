@@ -33,7 +33,7 @@ func TestALimitIsOfPayloadAndTheKernelCountsHeaders(t *testing.T) {
 
 func TestReadTakesWhatADocumentSays(t *testing.T) {
 	t.Parallel()
-	got, err := qos.Read(&spec.Bandwidth{Inbound: &spec.Rate{Average: "1000", Peak: "5000", Burst: "1024", Floor: "200"}, Outbound: &spec.Rate{Average: "4294967295"}})
+	got, err := qos.Read(&spec.Bandwidth{Inbound: &spec.Rate{Average: " 1000", Peak: "5000", Burst: "1024", Floor: "200"}, Outbound: &spec.Rate{Average: "4294967295"}})
 	want := qos.Limits{In: qos.Limit{Average: 1000, Peak: 5000, Burst: 1024, Floor: 200}, Out: qos.Limit{Average: 1<<32 - 1}}
 	if got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
