@@ -56,7 +56,7 @@ func (n *Network) Format() []byte {
 }
 
 // Format returns the element in libvirt's layout, as it is attached to a guest.
-func (d *Disk) Format() []byte { return formatDocument("disk", d) }
+func (k *Disk) Format() []byte { return formatDocument("disk", k) }
 
 // declared returns the attributes with a declaration of a prefix among them.
 func declared(attrs []xml.Attr, name, uri string) []xml.Attr {

@@ -3,6 +3,7 @@ package inside
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 	"unsafe"
 
@@ -109,8 +110,11 @@ func (s *system) info() (*proto.Info, error) {
 		InitNano: s.initNano, ReadyNano: s.readyNano, UnixNano: time.Now().UnixNano(), Nonce: make([]byte, 16),
 	}
 	n, err := pid1.Quick(unix.SYS_GETRANDOM, uintptr(unsafe.Pointer(&i.Nonce[0])), uintptr(len(i.Nonce)), unix.GRND_NONBLOCK)
-	if err != nil || int(n) < len(i.Nonce) {
-		return nil, fmt.Errorf("draw %d random numbers: %d came: %w", len(i.Nonce), n, err)
+	if err == nil && int(n) < len(i.Nonce) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("draw %d random bytes: %w", len(i.Nonce), err)
 	}
 	var m unix.Sysinfo_t
 	if err := unix.Sysinfo(&m); err != nil {

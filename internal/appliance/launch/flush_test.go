@@ -16,7 +16,7 @@ import (
 func blockDevice(t *testing.T) string {
 	t.Helper()
 	if err := loopDevices(); err != nil {
-		t.Skipf("no loop devices, which take root and a kernel with them: %v", err)
+		t.Skipf("no loop devices, which take a kernel with them: run `make test` as root: %v", err)
 	}
 	image := ext4(t)
 	out, err := exec.Command("losetup", "--find", "--show", image).CombinedOutput()

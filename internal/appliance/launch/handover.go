@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"taproom/internal/appliance/proto"
@@ -138,17 +139,19 @@ func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 		return nil, err
 	}
 	a := &Appliance{l: l, agent: proto.NewClient(agent)}
-	greeted := make(chan error, 1)
-	go func() { greeted <- a.hello(ctx) }() // the guest is the slowest here, and need not wait for the rest
+	var greeting error
+	var greeted sync.WaitGroup
+	greeted.Go(func() { greeting = a.hello(ctx) }) // the guest is the slowest here, and need not wait for the rest
 	r, err := takeOver(ctx, l.k, h)
 	if err != nil {
 		err = errors.Join(err, a.agent.Close())
-		<-greeted
+		greeted.Wait() // in vain, now that nobody is there
 		return nil, err
 	}
 	a.vm = r
-	if err := <-greeted; err != nil {
-		return nil, errors.Join(r.said(ctx, err), a.kill())
+	greeted.Wait()
+	if greeting != nil {
+		return nil, errors.Join(r.said(ctx, greeting), a.kill())
 	}
 	l.spec.Trace(StageReady, time.Now())
 	return a, nil

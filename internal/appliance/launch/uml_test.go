@@ -29,7 +29,7 @@ func umlSpec(t *testing.T) Spec {
 		t.Skipf("User-Mode Linux crashes on a processor with %d bytes of extended registers: make appliance on one with at most %d runs this", n, UMLState)
 	}
 	if abi, err := host.LandlockABI(); abi < uml.LandlockABI {
-		t.Skipf("User-Mode Linux needs Landlock of version %d, and this kernel has %d (%v)", uml.LandlockABI, abi, err)
+		t.Skipf("User-Mode Linux needs Landlock of version %d, and this kernel has %d (%v): run `make appliance` on Linux 6.12", uml.LandlockABI, abi, err)
 	}
 	return s
 }

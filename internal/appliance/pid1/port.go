@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func (p *Port) Read(b []byte) (int, error) {
 	var failed error
 	err := p.raw.Read(func(fd uintptr) bool {
 		n, failed = Quick(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		return failed != unix.EAGAIN && (failed != nil || n > 0)
+		return failed == nil && n > 0 || failed != nil && !errors.Is(failed, unix.EAGAIN)
 	})
 	if err != nil {
 		return 0, err
@@ -60,7 +61,7 @@ func (p *Port) Write(b []byte) (int, error) {
 			var n uintptr
 			n, failed = Quick(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&b[done])), uintptr(len(b)-done))
 			done += int(n)
-			return failed != unix.EAGAIN
+			return failed == nil || !errors.Is(failed, unix.EAGAIN)
 		})
 		if err == nil {
 			err = failed
