@@ -95,26 +95,26 @@ func (n *news) take(b []byte) (things int, ok bool) {
 }
 
 func (n *news) message(m packet) error {
-	t, generation, err := touched(m)
+	t, end, err := touched(m)
 	switch {
 	case err != nil:
 		return err
-	case generation == nil:
+	case end == nil:
 		if t.Name != "" && !slices.Contains(n.under, t) {
 			n.under = append(n.under, t)
 		}
-	default:
-		if *generation > n.since {
-			n.told[*generation] = n.under
-		}
-		n.under = nil
+		return nil
 	}
-	return nil
+	if g := end.uint32(unix.NFTA_GEN_ID); g > n.since {
+		n.told[g] = n.under
+	}
+	n.under = nil
+	return end.err
 }
 
-// touched reads what the kernel tells of one thing that a change touched: the table that it is in; or of the change's end: the
-// generation that it made.
-func touched(m packet) (t Table, generation *uint32, err error) {
+// touched reads what the kernel tells of one thing that a change touched: the table that it is in; or of the change's end: what
+// is said of the generation that it made (NFTA_GEN_).
+func touched(m packet) (t Table, end *attrSet, err error) {
 	if m.kind>>8 != unix.NFNL_SUBSYS_NFTABLES {
 		return Table{}, nil, nil
 	}
@@ -123,8 +123,7 @@ func touched(m packet) (t Table, generation *uint32, err error) {
 	}
 	s := readAttrs(m.body[genmsgSize:])
 	if m.kind&0xff == unix.NFT_MSG_NEWGEN {
-		g := s.uint32(unix.NFTA_GEN_ID)
-		return Table{}, &g, s.err
+		return Table{}, s, s.err
 	}
 	// A table's name has the same number in all that is in one.
 	return Table{Family: Family(m.body[0]), Name: s.string(unix.NFTA_TABLE_NAME)}, nil, s.err

@@ -77,16 +77,11 @@ func (w *Watch) message(m packet) error {
 	if m.kind>>8 != unix.NFNL_SUBSYS_NFTABLES || m.port == w.own {
 		return nil
 	}
-	if len(m.body) < genmsgSize {
-		return errMalformed
-	}
-	s := readAttrs(m.body[genmsgSize:])
-	if s.err != nil {
-		return s.err
-	}
-	if m.kind&0xff != unix.NFT_MSG_NEWGEN {
-		// A table's name has the same number in all that is in one.
-		t := Table{Family: Family(m.body[0]), Name: s.string(unix.NFTA_TABLE_NAME)}
+	t, end, err := touched(m)
+	switch {
+	case err != nil:
+		return err
+	case end == nil:
 		if !slices.Contains(w.under.Tables, t) {
 			w.under.Tables = append(w.under.Tables, t)
 		}
@@ -94,9 +89,9 @@ func (w *Watch) message(m packet) error {
 	}
 	c := w.under
 	w.under = Change{}
-	c.Port, c.PID, c.Name = m.port, int(s.uint32(unix.NFTA_GEN_PROC_PID)), printable(s.string(unix.NFTA_GEN_PROC_NAME))
+	c.Port, c.PID, c.Name = m.port, int(end.uint32(unix.NFTA_GEN_PROC_PID)), printable(end.string(unix.NFTA_GEN_PROC_NAME))
 	w.changes = append(w.changes, c)
-	return s.err
+	return end.err
 }
 
 // printable is a name that a process gave itself, without what could pretend to be something else in a log.
