@@ -8,20 +8,35 @@ export GOFLAGS += -buildvcs=false
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X taproom/internal/version.Version=$(VERSION)
 HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
-GO_TEST     := go test -timeout 14m
+# The events of a target's tests go to build/tests, where the lanes find the slowest of them.
+GOTESTSUM   := build/gotestsum
+GO_TEST      = $(GOTESTSUM) --format standard-verbose --jsonfile build/tests/$@.json -- -count=1
 
-.PHONY: run test build check lint race fuzz clients clients-new nics shape desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
+.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
 
-test: setup-test build ## install what the tests need, run all of them
-	TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) ./...
+test: setup-test build $(GOTESTSUM) ## install what the tests need, run all of them
+	TAPROOM_BIN=$(CURDIR)/bin go run -C tools ./lane test -repo $(CURDIR) -gotestsum $(CURDIR)/$(GOTESTSUM)
+
+# Each target of the long lane with the minutes that it takes on two cores.
+LONG   := clients-new:8 nics:8 desktop:4 guest-debian:6 lab:22 fuzz:8
+BUDGET ?= 0
+long: setup-build ## the longer targets one after another; none of them ends the run, and the last lines say which failed. BUDGET=40m is a limit
+	go run -C tools ./lane long -repo $(CURDIR) -budget $(BUDGET) -rotate $$(git rev-parse HEAD) $(LONG)
+
+soak: setup-test build ## the tests that differ from revision BASE 20 times, those with QEMU 5 times, while all processors are busy
+	TAPROOM_BIN=$(CURDIR)/bin go run -C tools ./lane soak -repo $(CURDIR) -base $(BASE)
 
 build: setup-build ## put the programs in bin/
 	mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(HOST_CMDS:%=./cmd/%)
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/taproom-agent ./cmd/taproom-init
+
+$(GOTESTSUM): tools/go.mod | setup-build
+	mkdir -p build/tests
+	go build -C tools -o $(CURDIR)/$@ gotest.tools/gotestsum
 
 check: lint ## what the repo promises of itself: layers, sizes, documentation, promises
 	go test -C tools ./...
@@ -44,11 +59,11 @@ race: setup-race setup-test build ## the tests again under the race detector
 crash: setup-test build ## the daemon is killed at every call, and 1000 times at random (the tests: 200 times); everything is started again after each
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 60m ./internal/daemon/crashtest
 
-clients: setup-test build ## the distribution's clients alone
-	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server
+clients: setup-test build $(GOTESTSUM) ## the distribution's clients alone
+	TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server
 
-nics: setup-test build ## a guest for each model of NICs, with one on every attachment, and guests with up to 82: addresses, and traffic both ways
-	TAPROOM_NICS=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/daemon/nictest
+nics: setup-test build $(GOTESTSUM) ## a guest for each model of NICs, with one on every attachment, and guests with up to 82: addresses, and traffic both ways
+	TAPROOM_NICS=1 TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) -timeout 30m ./internal/daemon/nictest
 
 shape: setup-test build ## bandwidth limits by what guests get: all rates, transports and directions, delays, bursts and floors; on a machine at rest
 	TAPROOM_SHAPE=1 go test -count=1 -v -p 1 -parallel 1 -timeout 90m ./internal/network/qos -run "Kept|Shared|Burst|Whole|Other|Limit"
@@ -56,22 +71,22 @@ shape: setup-test build ## bandwidth limits by what guests get: all rates, trans
 
 # Not in build/: guests' users must reach their QEMU, and a clone may lie where they cannot.
 NEW := /var/cache/taproom/backports
-clients-new: setup-test build ## the same with virsh and QEMU of the distribution's backports, unpacked beside
+clients-new: setup-test build $(GOTESTSUM) ## the same with virsh and QEMU of the distribution's backports, unpacked beside
 	tools/backports.sh $(NEW) qemu-system-x86 qemu-utils qemu-system-modules-opengl qemu-system-modules-spice qemu-block-extra libvirt-clients libvirt0
 	TAPROOM_BIN=$(CURDIR)/bin TAPROOM_VIRSH=$(NEW)/usr/bin/virsh TAPROOM_QEMU10=$(NEW) \
-	  go test -count=1 -timeout 30m ./internal/daemon/clienttest ./internal/qemu/... ./internal/api/server
+	  $(GO_TEST) -timeout 30m ./internal/daemon/clienttest ./internal/qemu/... ./internal/api/server
 
 # Debian 12 is the one release without virt-top: the next one's is unpacked beside.
 TOP := trixie
 TOPDIR := /var/cache/taproom/virt-top
-desktop: setup-test setup-desktop build ## virt-install and its siblings, and virt-manager on a display of its own; pictures in build/desktop
+desktop: setup-test setup-desktop build $(GOTESTSUM) ## virt-install and its siblings, and virt-manager on a display of its own; pictures in build/desktop
 	tools/unpack.sh $(TOP) $(TOPDIR) virt-top
-	TAPROOM_TOP=$(TOPDIR) TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 20m ./internal/daemon/desktoptest
+	TAPROOM_TOP=$(TOPDIR) TAPROOM_DESKTOP=$(CURDIR)/build/desktop TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) -timeout 20m ./internal/daemon/desktoptest
 
 DEBIAN := /var/cache/taproom/debian
-guest-debian: setup-test setup-guest build ## a guest of the distribution, made with debootstrap, from its first boot to its power-off
+guest-debian: setup-test setup-guest build $(GOTESTSUM) ## a guest of the distribution, made with debootstrap, from its first boot to its power-off
 	tools/debian-guest.sh $(DEBIAN)
-	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 20m -run Debian ./internal/daemon/desktoptest
+	TAPROOM_DEBIAN=$(DEBIAN) TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) -timeout 20m -run Debian ./internal/daemon/desktoptest
 
 appliance: setup-test setup-appliance build ## build the kernels of appliances and of the built-in guest, and the tools, and run the tests that need them
 	bin/taproom appliance build --kernel own --guest --uml

@@ -7,11 +7,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 )
 
 // checks each return what is wrong, a line each.
 var checks = []func(*tree) []string{
-	layers, depguard, architecture, sizes, documented, habits, skips, generated, promises, documents,
+	layers, depguard, architecture, sizes, documented, habits, skips, generated, promises, documents, machines, musts, flakes(time.Now()),
 }
 
 func main() {
