@@ -34,7 +34,7 @@ type failure struct {
 	Line string
 }
 
-// report is the sum of the events of one run of go test.
+// report is the sum of the events of a run of go test.
 type report struct {
 	Failed   []failure                // by package and name
 	Broken   []string                 // failures that are not a test's: of a build, a panic, a data race, a leak; each names its package
@@ -209,7 +209,7 @@ func (c *collector) endPackage(e event) {
 		c.Broken = append(c.Broken, fmt.Sprintf("%s: %s", e.Package, state.crash))
 	case len(unfinished) > 0:
 		c.Broken = append(c.Broken, fmt.Sprintf("%s: the test binary ended during %s: %s", e.Package, strings.Join(unfinished, ", "), state.last))
-	case !ended: // such as a report of leaked goroutines by TestMain
+	case !ended: // for example TestMain reported leaked goroutines
 		c.Broken = append(c.Broken, fmt.Sprintf("%s: failed without a failed test: %s", e.Package, cmp.Or(state.last, "it printed nothing")))
 	}
 }

@@ -5,8 +5,8 @@ import "fmt"
 // maxReruns is how many failed tests may run again: more of them have a common cause.
 const maxReruns = 5
 
-// judge says which failed tests run again, and what makes the run a failure for good: failures that are not a test's, a failed test of
-// a package that never reruns, or too many failed tests. Nothing is rerun when anything refuses.
+// judge returns the failed tests that run again, or the reasons that make the run a failure for good: failures that are not a test's, a
+// failed test of a package that never reruns, or too many failed tests. Nothing is rerun when there is a reason.
 func judge(r *report, must map[string]bool) (rerun []failure, refused []string) {
 	refused = append(refused, r.Broken...)
 	for _, f := range r.Failed {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,7 @@ const (
 	mustFile     = "tools/lane/must.txt"     // their failed tests are never run again
 )
 
-// readList reads one of the lists; the packages are returned as import paths of module.
+// readList reads a list of packages and returns their import paths in module.
 func readList(repo, file, module string) (map[string]bool, error) {
 	text, err := os.ReadFile(filepath.Join(repo, file))
 	if err != nil {
@@ -68,15 +69,22 @@ func goOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// split separates the packages whose tests run one after another from the others.
-func split(packages []string, machines map[string]bool) (beside, alone []string) {
+// group is packages of which so many are tested at a time.
+type group struct {
+	name     string
+	packages []string
+	parallel int
+}
+
+// split separates the packages with machines, whose tests run in sequence, from the others, which share the remaining processors.
+func split(packages []string, machines map[string]bool) []group {
+	with, without := group{name: "machines", parallel: 1}, group{name: "others", parallel: max(1, runtime.NumCPU()-1)}
 	for _, p := range packages {
 		if machines[p] {
-			alone = append(alone, p)
+			with.packages = append(with.packages, p)
 		} else {
-			beside = append(beside, p)
+			without.packages = append(without.packages, p)
 		}
 	}
-	slices.Sort(alone)
-	return beside, alone
+	return slices.DeleteFunc([]group{with, without}, func(g group) bool { return len(g.packages) == 0 })
 }

@@ -8,22 +8,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// target is one of the makefile's, with the time that it takes on two cores.
+// target is a target of the Makefile and the time that it takes on two cores.
 type target struct {
 	name  string
 	takes time.Duration
 }
 
-// longLane runs targets one after another.
+// longLane runs targets in sequence.
 type longLane struct {
 	repo   string
 	budget time.Duration // 0: none
@@ -109,8 +107,8 @@ func (l *longLane) run(ctx context.Context, targets []target) error {
 
 func (l *longLane) left() time.Duration { return l.budget - time.Since(l.began) }
 
-// make runs one target in a process group of its own and ends the whole group with the lane's budget: a hang of one target must not
-// take the time of the run around the lane.
+// make runs one target and ends it, and all that it started, with the lane's budget: a target that hangs must not take the time of the
+// run around the lane.
 func (l *longLane) make(ctx context.Context, name string) error {
 	if l.budget > 0 {
 		var stop context.CancelFunc
@@ -118,17 +116,9 @@ func (l *longLane) make(ctx context.Context, name string) error {
 		defer stop()
 	}
 	fmt.Fprintf(l.w, "=== make %s\n", name)
-	c := exec.CommandContext(ctx, "make", name)
-	c.Dir, c.Stdout, c.Stderr = l.repo, l.w, l.w
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
-	c.WaitDelay = 30 * time.Second
-	err := c.Run()
-	if c.Process != nil { // whatever the target left running
-		if kill := syscall.Kill(-c.Process.Pid, syscall.SIGKILL); kill != nil && !errors.Is(kill, syscall.ESRCH) {
-			err = errors.Join(err, kill)
-		}
-	}
+	c := command(ctx, l.repo, "make", name)
+	c.Stdout, c.Stderr = l.w, l.w
+	err := runAll(c)
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return cause
 	}

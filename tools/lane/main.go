@@ -5,7 +5,7 @@
 //	lane soak -repo DIR [-base REVISION] [-times N] [-machines N] [-burn=false]
 //
 // test runs all packages, then each failed test again, alone and twice, where package judge allows that. It exits 1 when a test failed
-// for good. long runs targets of the makefile one after another as far as the budget carries; it exits 0 whatever fails in them.
+// for good. long runs targets of the Makefile in sequence as far as the budget carries; it exits 0 even when they fail.
 // soak runs the tests that differ from a revision many times while all processors are busy, and prints how often each failed.
 package main
 

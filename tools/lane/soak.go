@@ -23,7 +23,7 @@ import (
 type soak struct {
 	testLane
 	base            string
-	times, machines int // how often a test runs, and one of a package that starts QEMU or daemons
+	times, machines int // runs of each test, and of each test in a package that starts QEMU or daemons
 	burn            bool
 }
 
@@ -134,16 +134,16 @@ func (s *soak) touched(ctx context.Context) (map[string][]string, error) {
 	return tests, nil
 }
 
-// repeat runs tests of a package n times and prints how often each failed; it reports whether one did.
+// repeat runs tests of a package n times and prints how often each failed; it reports whether any did.
 func (s *soak) repeat(ctx context.Context, pkg string, tests []string, n int) (failed bool, err error) {
 	quoted := make([]string, len(tests))
 	for i, t := range tests {
 		quoted[i] = regexp.QuoteMeta(t)
 	}
-	c := s.command(ctx, "go", "test", "-json", "-count="+strconv.Itoa(n), "-timeout", s.timeout.String(), "-run", "^("+strings.Join(quoted, "|")+")$", pkg)
+	c := command(ctx, s.repo, "go", "test", "-json", "-count="+strconv.Itoa(n), "-timeout", s.timeout.String(), "-run", "^("+strings.Join(quoted, "|")+")$", pkg)
 	var events bytes.Buffer
 	c.Stdout, c.Stderr = &events, os.Stderr
-	exit := c.Run()
+	exit := runAll(c)
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -8,16 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
-	"syscall"
+	"sync"
 	"time"
 )
 
-// testLane is one run of the gate's tests.
+// testLane is a run of the gate's tests.
 type testLane struct {
 	repo      string
 	gotestsum string // its binary
@@ -52,7 +50,7 @@ func runTest(ctx context.Context, w io.Writer, args []string) error {
 	return err
 }
 
-// run runs the packages that may run beside each other, then the others one after another, then failed tests again.
+// run runs the packages with machines in sequence and the others in parallel with them, then failed tests again.
 func (l *testLane) run(ctx context.Context, patterns []string) error {
 	module, packages, err := goList(ctx, l.repo, patterns)
 	if err != nil {
@@ -68,36 +66,42 @@ func (l *testLane) run(ctx context.Context, patterns []string) error {
 	if err := os.MkdirAll(l.out, 0o755); err != nil {
 		return err
 	}
-	beside, alone := split(packages, machines)
-	whole := &report{}
-	for _, group := range []struct {
-		name     string
-		packages []string
-		parallel int
-	}{
-		{"beside", beside, runtime.NumCPU()},
-		{"alone", alone, 1},
-	} {
-		if len(group.packages) == 0 {
-			continue
-		}
-		r, err := l.first(ctx, group.name, group.packages, group.parallel)
-		if err != nil {
-			return err
-		}
-		whole.Failed = append(whole.Failed, r.Failed...)
-		whole.Broken = append(whole.Broken, r.Broken...)
+	whole, err := l.first(ctx, split(packages, machines))
+	if err != nil {
+		return err
 	}
 	return l.again(ctx, whole)
 }
 
-// first runs packages for the first time.
-func (l *testLane) first(ctx context.Context, name string, packages []string, parallel int) (*report, error) {
-	events := filepath.Join(l.out, name+".json")
-	args := []string{"--format", "pkgname", "--jsonfile", events, "--", "-timeout", l.timeout.String(), "-p", strconv.Itoa(parallel)}
-	c := l.command(ctx, l.gotestsum, append(args, packages...)...)
-	c.Stdout, c.Stderr = l.w, os.Stderr
-	failed := c.Run()
+// first runs the groups of packages in parallel.
+func (l *testLane) first(ctx context.Context, groups []group) (*report, error) {
+	w := &lines{w: l.w}
+	reports, errs := make([]*report, len(groups)), make([]error, len(groups))
+	var running sync.WaitGroup
+	for i, g := range groups {
+		running.Go(func() { reports[i], errs[i] = l.runGroup(ctx, w.writer(), g) })
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	whole := &report{}
+	for _, r := range reports {
+		whole.Failed = append(whole.Failed, r.Failed...)
+		whole.Broken = append(whole.Broken, r.Broken...)
+	}
+	l.reports = reports
+	return whole, nil
+}
+
+// runGroup runs a group of packages with gotestsum.
+func (l *testLane) runGroup(ctx context.Context, w io.WriteCloser, g group) (*report, error) {
+	defer w.Close()
+	events := filepath.Join(l.out, g.name+".json")
+	args := []string{"--format", "pkgname", "--jsonfile", events, "--", "-timeout", l.timeout.String(), "-p", strconv.Itoa(g.parallel)}
+	c := command(ctx, l.repo, l.gotestsum, append(args, g.packages...)...)
+	c.Stdout, c.Stderr = w, w
+	failed := runAll(c)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -111,9 +115,8 @@ func (l *testLane) first(ctx context.Context, name string, packages []string, pa
 		return nil, err
 	}
 	if failed != nil && len(r.Failed) == 0 && len(r.Broken) == 0 {
-		return nil, fmt.Errorf("%s of %s: %w, and no event says why", l.gotestsum, name, failed)
+		return nil, fmt.Errorf("%s of the packages %s: %w, and no event says why", l.gotestsum, g.name, failed)
 	}
-	l.reports = append(l.reports, r)
 	return r, nil
 }
 
@@ -141,12 +144,12 @@ func (l *testLane) again(ctx context.Context, r *report) error {
 	return nil
 }
 
-// twice runs one test two times and reports an error unless it passes in both.
+// twice runs a test two times and reports an error unless it passes in both.
 func (l *testLane) twice(ctx context.Context, id testID) error {
-	c := l.command(ctx, "go", "test", "-json", "-count=2", "-timeout", l.timeout.String(), "-run", "^"+regexp.QuoteMeta(id.Test)+"$", id.Package)
+	c := command(ctx, l.repo, "go", "test", "-json", "-count=2", "-timeout", l.timeout.String(), "-run", "^"+regexp.QuoteMeta(id.Test)+"$", id.Package)
 	var events bytes.Buffer
 	c.Stdout, c.Stderr = &events, os.Stderr
-	failed := c.Run()
+	failed := runAll(c)
 	r, err := readReport(bytes.NewReader(events.Bytes()))
 	if err != nil {
 		return errors.Join(failed, err)
@@ -158,15 +161,6 @@ func (l *testLane) twice(ctx context.Context, id testID) error {
 		return errors.Join(err, printOutput(l.w, &events))
 	}
 	return nil
-}
-
-// command is a child that gets an interrupt, and a moment to clean up, when ctx ends.
-func (l *testLane) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, name, args...)
-	c.Dir = l.repo
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGINT) }
-	c.WaitDelay = 30 * time.Second
-	return c
 }
 
 // printOutput prints the output in a stream of events as go test does without -json.

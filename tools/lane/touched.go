@@ -50,8 +50,8 @@ func parseDiff(diff string) (map[string][]hunk, error) {
 // testPackage is the test files of a folder: their names below the root, and their sources.
 type testPackage map[string]string
 
-// touched returns the tests of a package that a change touches: those with a changed line, those that use, directly or not, a changed
-// declaration of a test file, and those that read testdata where it changed.
+// touched returns the tests of a package that a change touches: tests with a changed line, tests that use, directly or not, a
+// changed declaration of a test file, and tests that read testdata where it changed.
 func touched(files testPackage, hunks map[string][]hunk, testdata bool) ([]string, error) {
 	fset := token.NewFileSet()
 	uses := map[string]map[string]bool{} // declaration → identifiers and "testdata"

@@ -24,7 +24,7 @@ const (
 // starters are packages that start QEMU or whole daemons for tests.
 var starters = []string{"taproom/internal/daemon/daemontest", "taproom/internal/appliance/launchtest", "taproom/internal/sandbox"}
 
-// machines complains of differences between the list of packages whose tests start QEMU or a whole daemon and the code: such tests
+// machines complains of differences between the code and the list of packages whose tests start QEMU or a whole daemon. Their tests
 // import or test a starter, or execute qemu-system-… themselves.
 func machines(t *tree) []string {
 	listed, err := folders(t, machinesFile)
@@ -79,7 +79,7 @@ func startsMachines(f *ast.File) bool {
 	return found
 }
 
-// musts complains of packages in the list of those whose tests never run again that have no tests.
+// musts complains of packages without tests in the list of packages whose failed tests never run again.
 func musts(t *tree) []string {
 	listed, err := folders(t, mustFile)
 	if err != nil {
@@ -148,7 +148,7 @@ func flakes(now time.Time) func(*tree) []string {
 	}
 }
 
-// flake is what is wrong with a line of flakes.txt.
+// flake returns the complaint about a line of flakes.txt, "" for none.
 func flake(line string, now time.Time) string {
 	fields := strings.Split(line, "|")
 	for i := range fields {
