@@ -98,7 +98,9 @@ func TestRun_TheGateAloneDecides(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			write(t, root, map[string]string{"Makefile": c.makefile, ".ci/run": string(script)})
-			out, err := exec.Command("bash", filepath.Join(root, ".ci/run")).CombinedOutput()
+			run := exec.Command("bash", filepath.Join(root, ".ci/run"))
+			run.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // make inside of make prints its directory
+			out, err := run.CombinedOutput()
 			if (err != nil) != c.fails {
 				t.Errorf("it ended with %v, want a failure: %t", err, c.fails)
 			}
