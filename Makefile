@@ -12,7 +12,7 @@ HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GOTESTSUM   := build/gotestsum
 GO_TEST      = $(GOTESTSUM) --format standard-verbose --jsonfile build/tests/$@.json -- -count=1
 
-.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance clean
+.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -111,6 +111,12 @@ PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./int
 lab: setup-test setup-lab build ## the tests that this kernel skips on kernels of the distribution, in emulated guests, and what runs nowhere
 	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(if $(ALL),-all -timeout 60m) $(foreach p,$(PKG),'$(p)')
 
+# TARGETS="fuzz FUZZTIME=100x" runs other targets there, with variables; RELEASE=trixie takes Debian 13; KEEP=1 keeps the root.
+RELEASE ?= bookworm
+TARGETS ?= run test
+fresh: setup-fresh ## the targets in TARGETS for the commit that is checked out, in a new Debian that has nothing else; logs in build/fresh
+	tools/fresh.sh $(RELEASE) $(TARGETS)
+
 # A number of inputs: at the end of a duration go test fails now and then with "context deadline exceeded".
 FUZZTIME ?= 20000x
 fuzz: ## every fuzz target for FUZZTIME
@@ -160,5 +166,5 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-appliance: setup-%:
+setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance: setup-%:
 	tools/setup.sh $*

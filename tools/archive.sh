@@ -1,12 +1,12 @@
 #!/bin/sh
-# tools/archive.sh
+# tools/archive.sh [SUITE]
 #
-# Prints where this machine's packages come from: the suite of its release, the archive's address, and the key that signs
-# it. It asks apt's own sources, in either of their formats.
+# Prints where this machine's packages come from: the suite of its release, or SUITE, the archive's address, and the key that
+# signs it. It asks apt's own sources, in either of their formats.
 set -eu
 
 . /etc/os-release
-suite=$VERSION_CODENAME
+suite=${1:-$VERSION_CODENAME}
 archive= key=
 for f in /etc/apt/sources.list.d/*.sources; do
 	[ -e "$f" ] || continue

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|run|test|race|desktop|guest|lab|appliance: installs from the distribution what is missing for it, and nothing else. Running it again
+# setup.sh build|run|test|race|desktop|guest|lab|fresh|appliance: installs from the distribution what is missing for it, and nothing else. Running it again
 # changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,9 +13,10 @@ case ${1:-} in
   desktop) packages="virtinst virt-manager genisoimage qemu-utils ovmf xvfb openbox xauth x11-utils imagemagick at-spi2-core gir1.2-atspi-2.0 dbus-daemon fonts-dejavu-core adwaita-icon-theme" ;;
   guest) packages="debootstrap e2fsprogs util-linux" ;;
   lab) packages="kmod cpio e2fsprogs xz-utils" ;;
+  fresh) packages="debootstrap git tar util-linux" ;;
   appliance) packages="gcc libc6-dev binutils make flex bison bc perl libelf-dev xz-utils squashfs-tools" ;;
   race) packages="gcc libc6-dev" ;;
-  *) echo "usage: $0 build|run|test|race|desktop|guest|lab|appliance" >&2; exit 2 ;;
+  *) echo "usage: $0 build|run|test|race|desktop|guest|lab|fresh|appliance" >&2; exit 2 ;;
 esac
 
 missing=""
