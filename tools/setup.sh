@@ -32,7 +32,7 @@ if [ -n "$missing" ]; then
     { cat build/setup.log >&2; echo "setup: apt-get could not install$missing; what it said is above" >&2; exit 1; }
 fi
 
-# Any Go from 1.21 on fetches the version that go.mod names; the distribution's own is older, its backport is not.
+# Any Go from 1.21 on fetches the version that go.mod names. Debian 12's own is older, its backport is not.
 export PATH="$PWD/build/toolchain/bin:$PATH"
 go_is_new_enough() {
   local version
@@ -41,8 +41,13 @@ go_is_new_enough() {
 }
 if ! go_is_new_enough; then
   echo "setup: fetching Go into build/toolchain"
-  tools/backports.sh build/toolchain/root golang-1.23-go golang-1.23-src
+  # shellcheck source=/dev/null
+  case $(. /etc/os-release && echo "$VERSION_CODENAME") in
+    bookworm) from=backports go=1.23 ;;
+    *) from=stable go=1.24 ;;
+  esac
+  tools/unpack.sh $from build/toolchain/root golang-$go-go golang-$go-src
   mkdir -p build/toolchain/bin
-  ln -sfn ../root/usr/lib/go-1.23/bin/go build/toolchain/bin/go
-  ln -sfn ../root/usr/lib/go-1.23/bin/gofmt build/toolchain/bin/gofmt
+  ln -sfn ../root/usr/lib/go-$go/bin/go build/toolchain/bin/go
+  ln -sfn ../root/usr/lib/go-$go/bin/gofmt build/toolchain/bin/gofmt
 fi
