@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
 
-run="qemu-system-x86 nftables iproute2 xz-utils"
+run="qemu-system-x86 nftables iproute2 xz-utils zstd"
 case ${1:-} in
   build) packages="ca-certificates git" ;;
   run) packages="ca-certificates git $run" ;;
