@@ -10,7 +10,7 @@ case ${1:-} in
   build) packages="ca-certificates git" ;;
   run) packages="ca-certificates git $run" ;;
   test) packages="ca-certificates git $run qemu-utils libvirt-clients python3-libvirt isc-dhcp-client udhcpc busybox bind9-dnsutils curl procps dbus-daemon iptables iputils-ping ndisc6 ipxe-qemu systemd qemu-guest-agent ovmf swtpm swtpm-tools passt nbdkit qemu-block-extra openvswitch-switch firewalld ifupdown network-manager e2fsprogs xfsprogs btrfs-progs dosfstools ntfs-3g exfatprogs f2fs-tools squashfs-tools erofs-utils cryptsetup-bin genisoimage fdisk" ;;
-  desktop) packages="virtinst virt-manager genisoimage qemu-utils ovmf xvfb openbox xauth x11-utils imagemagick at-spi2-core gir1.2-atspi-2.0 dbus-daemon fonts-dejavu-core adwaita-icon-theme" ;;
+  desktop) packages="virtinst virt-manager genisoimage qemu-utils ovmf xvfb openbox xauth x11-utils imagemagick at-spi2-core gir1.2-atspi-2.0 gir1.2-spiceclientgtk-3.0 dbus-daemon fonts-dejavu-core adwaita-icon-theme" ;;
   guest) packages="debootstrap e2fsprogs util-linux" ;;
   lab) packages="kmod cpio e2fsprogs xz-utils" ;;
   fresh) packages="debootstrap git tar util-linux" ;;
