@@ -49,9 +49,15 @@ def walk(node):
         yield from walk(child)
 
 
+def role_of(node):
+    """The name of a node's role. Since AT-SPI 2.56 a push button is a "button"."""
+    role = node.get_role_name()
+    return "push button" if role == "button" else role
+
+
 def matches(node, role, name):
     try:
-        if role and node.get_role_name() != role:
+        if role and role_of(node) != role:
             return False
         if name is not None and node.get_name() != name:
             return False
