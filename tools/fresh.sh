@@ -33,6 +33,7 @@ contain() {
 }
 
 # end_child kills the first process of the namespace, so the kernel kills the others, and waits for unshare, its parent.
+# shellcheck disable=SC2317 # the trap calls it
 end_child() {
 	if [ -n "$child" ]; then
 		# shellcheck disable=SC2046 # at most one number
@@ -53,6 +54,8 @@ remove_run() {
 	rm -rf --one-file-system "$1"
 }
 
+# finish removes the run when the script ends, however it ends.
+# shellcheck disable=SC2317 # the trap calls it
 finish() {
 	status=$?
 	trap - EXIT
@@ -132,95 +135,116 @@ enter() {
 	contain "$here/fresh-root.sh" "$@"
 }
 
-# run_target runs make in the root, and adds a line to the report.
+# run_target runs make in the root, and adds a line to the report, and one for each test that was skipped for a missing package:
+# go test names them with -v only.
 run_target() {
 	log=$logs/$release-$1.log
 	echo "fresh: make $1 on $release; its output is in ${log#"$repo"/}"
 	begin=$(date +%s)
 	# shellcheck disable=SC2086 # words
-	if enter make -C /root/taproom "$1" $variables >"$log" 2>&1; then
+	if enter GOFLAGS=-v make -C /root/taproom "$1" $variables >"$log" 2>&1; then
 		result=ok
 	else
 		result=FAILED failed=1
 		tail -n 20 "$log"
 	fi
-	report="$report$(printf '%-8s %-18s %-6s %5d s' "$release" "$1" "$result" $(($(date +%s) - begin)))
+	lines=$(
+		printf '%-8s %-18s %-6s %5d s\n' "$release" "$1" "$result" $(($(date +%s) - begin))
+		sed -n 's/^ *\([^ ]*_test\.go:[0-9]*: .*(Debian: .*)\)/  skipped: \1/p' "$log"
+	)
+	report="$report$lines
 "
 }
 
-here=$(cd "$(dirname "$0")" && pwd)
-repo=$(dirname "$here")
-release=${1:-}
-[ $# -eq 0 ] || shift
-targets='' variables=''
-for word; do
-	case $word in
-	*=*) variables="$variables $word" ;;
-	*) targets="$targets $word" ;;
-	esac
-done
-if [ -z "$release" ] || [ -z "$targets" ]; then
-	echo "usage: $0 RELEASE TARGET… [NAME=VALUE…]" >&2
-	exit 2
-fi
-case $release in
-bookworm | trixie) ;;
-*) fail "unknown release \"$release\": taproom runs on bookworm (Debian 12) and trixie (Debian 13)" ;;
-esac
-commit=$(git -C "$repo" describe --tags --always) || fail "$repo has no commit to clone: run this in a clone of the repository"
-makefile=$(git -C "$repo" show HEAD:Makefile)
-for target in $targets; do
-	echo "$makefile" | grep -q "^$target:" || fail "the Makefile of commit $commit has no target \"$target\""
-done
-[ "$(id -u)" = 0 ] || fail "debootstrap and mounts need root: run this as root"
-command -v debootstrap >/dev/null || fail "debootstrap is missing: run tools/setup.sh fresh"
-found=$("$here/archive.sh")
-read -r suite archive key <<-END
-	$found
-END
-if [ -n "$(git -C "$repo" status --porcelain)" ]; then
-	echo "fresh: the tree has changes that are not committed; they are not tested, commit $commit is"
-fi
-
-logs=$repo/build/fresh
-cache=/var/cache/taproom/fresh
-bare=$cache/$release.tar
-mkdir -p "$logs" "$cache"
-chmod 0700 "$cache"
-cgroup2=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts)
-run='' cgroup='' child='' making='' report='' failed=''
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-
-# One run at a time removes what a killed one left, and makes the bare root. A directory that is locked has its run.
-exec 8<"$cache"
-flock 8
-rm -rf --one-file-system "$cache"/making.*
-for old in "$cache"/run.*; do
-	if [ -d "$old" ] && [ ! -e "$old/kept" ] && flock -n "$old" true; then
-		remove_run "$old"
+# read_arguments sets release, targets and variables, and refuses those that cannot be run.
+read_arguments() {
+	release=${1:-}
+	[ $# -eq 0 ] || shift
+	for word; do
+		case $word in
+		*=*) variables="$variables $word" ;;
+		*) targets="$targets $word" ;;
+		esac
+	done
+	if [ -z "$release" ] || [ -z "$targets" ]; then
+		echo "usage: $0 RELEASE TARGET… [NAME=VALUE…]" >&2
+		exit 2
 	fi
-done
-run=$(mktemp -d "$cache/run.XXXXXX")
-exec 9<"$run"
-flock 9
-cgroup=${cgroup2:+$cgroup2/taproom-fresh-${run##*.}}
-find "$bare" -mtime +30 -delete 2>/dev/null || true
-[ -e "$bare" ] || make_bare
-exec 8<&-
+	case $release in
+	bookworm | trixie) ;;
+	*) fail "unknown release \"$release\": taproom runs on bookworm (Debian 12) and trixie (Debian 13)" ;;
+	esac
+	commit=$(git -C "$repo" describe --tags --always) || fail "$repo has no commit to clone: run this in a clone of the repository"
+	makefile=$(git -C "$repo" show HEAD:Makefile)
+	for target in $targets; do
+		echo "$makefile" | grep -q "^$target:" || fail "the Makefile of commit $commit has no target \"$target\""
+	done
+	[ "$(id -u)" = 0 ] || fail "debootstrap and mounts need root: run this as root"
+	command -v debootstrap >/dev/null || fail "debootstrap is missing: run tools/setup.sh fresh"
+	if [ -n "$(git -C "$repo" status --porcelain)" ]; then
+		echo "fresh: the tree has changes that are not committed; they are not tested, commit $commit is"
+	fi
+}
 
-root=$run/root
-mkdir "$root"
-tar -C "$root" --numeric-owner --xattrs --acls -xpf "$bare"
-settings
-git clone --quiet --no-local --single-branch "$repo" "$root/root/taproom"
-git -C "$root/root/taproom" remote remove origin
-enter sh -euc 'apt-get update; apt-get install -y git make ca-certificates' >"$logs/$release-setup.log" 2>&1 ||
-	{ tail -n 20 "$logs/$release-setup.log" >&2; fail "apt-get could not install git, make and ca-certificates; it said what is above"; }
-for target in $targets; do
-	run_target "$target"
-done
-echo
-printf '%s' "$report"
-[ -z "$failed" ]
+# begin_run makes the directory of this run, and the bare root where there is none. One run at a time does that, and
+# removes what a killed one left: a directory that is locked has its run.
+begin_run() {
+	mkdir -p "$logs" "$cache"
+	chmod 0700 "$cache"
+	exec 8<"$cache"
+	flock 8
+	rm -rf --one-file-system "$cache"/making.*
+	for old in "$cache"/run.*; do
+		if [ -d "$old" ] && [ ! -e "$old/kept" ] && flock -n "$old" true; then
+			remove_run "$old"
+		fi
+	done
+	run=$(mktemp -d "$cache/run.XXXXXX")
+	exec 9<"$run"
+	flock 9
+	cgroup=${cgroup2:+$cgroup2/taproom-fresh-${run##*.}}
+	bare=$cache/$release.tar
+	find "$bare" -mtime +30 -delete 2>/dev/null || true
+	[ -e "$bare" ] || make_bare
+	exec 8<&-
+}
+
+# make_root unpacks the bare root, clones the commit, and installs what README.md says.
+make_root() {
+	root=$run/root
+	mkdir "$root"
+	tar -C "$root" --numeric-owner --xattrs --acls -xpf "$bare"
+	settings
+	git clone --quiet --no-local --single-branch "$repo" "$root/root/taproom"
+	git -C "$root/root/taproom" remote remove origin
+	enter sh -euc 'apt-get update; apt-get install -y git make ca-certificates' >"$logs/$release-setup.log" 2>&1 ||
+		{ tail -n 20 "$logs/$release-setup.log" >&2; fail "apt-get could not install git, make and ca-certificates; it said what is above"; }
+}
+
+# The shell has read all of main before it begins, and does not read on: while a run lasts, this file may be edited.
+main() {
+	here=$(cd "$(dirname "$0")" && pwd)
+	repo=$(dirname "$here")
+	logs=$repo/build/fresh
+	cache=/var/cache/taproom/fresh
+	cgroup2=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts)
+	targets='' variables='' run='' cgroup='' child='' making='' report='' failed=''
+	read_arguments "$@"
+	found=$("$here/archive.sh")
+	read -r suite archive key <<-END
+		$found
+	END
+	trap finish EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	begin_run
+	make_root
+	for target in $targets; do
+		run_target "$target"
+	done
+	echo
+	printf '%s' "$report"
+	exit "${failed:-0}"
+}
+
+main "$@"
