@@ -21,6 +21,7 @@ import (
 	"taproom/internal/bench"
 	"taproom/internal/engine"
 	"taproom/internal/host"
+	"taproom/internal/sandbox"
 )
 
 // built is a folder of built programs: that of `make test`, or one that this makes.
@@ -66,9 +67,12 @@ func newCommand(t *testing.T, programs string, args ...string) *command {
 	c := &command{Cmd: exec.CommandContext(t.Context(), filepath.Join(programs, "taproom"), args...), temp: temp}
 	c.Env = append(os.Environ(), "TMPDIR="+temp)
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.stdout, &c.stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGTERM} // a test that times out ends at once
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return c
 }
+
+// Start starts the command so that it ends with the test, also with one whose time is up.
+func (c *command) Start() error { return sandbox.StartTied(c.Cmd, unix.SIGTERM) }
 
 // finish waits for the end of a command that was started. What it left is an error.
 func (c *command) finish(t *testing.T) (code int) {
@@ -240,10 +244,15 @@ func TestTheCommandExplainsWhatItCannotMeasure(t *testing.T) {
 	}
 }
 
-// underWay starts a measurement and returns when a guest has been started, with the folder of the daemon.
+// underWay starts a measurement of many rounds and returns when a guest has been started, with the folder of the daemon.
 func underWay(t *testing.T) (c *command, root string) {
 	t.Helper()
-	c = newCommand(t, programs(t), "bench", "start", "--rounds", "100000")
+	return guestOf(t, newCommand(t, programs(t), "bench", "start", "--rounds", "100000"), "*")
+}
+
+// guestOf runs a command and returns when a guest has been started by a daemon whose folder is below the command's own.
+func guestOf(t *testing.T, c *command, below string) (_ *command, root string) {
+	t.Helper()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +260,7 @@ func underWay(t *testing.T) (c *command, root string) {
 	defer tick.Stop()
 	const log = "/var/lib/taproom/log/bench.log"
 	for {
-		logs, err := filepath.Glob(filepath.Join(c.temp, "*"+log))
+		logs, err := filepath.Glob(filepath.Join(c.temp, below+log))
 		if err == nil && len(logs) > 0 {
 			return c, strings.TrimSuffix(logs[0], log)
 		}

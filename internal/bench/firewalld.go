@@ -6,9 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +14,7 @@ import (
 	"taproom/internal/host"
 	"taproom/internal/host/sysbus"
 	zones "taproom/internal/network/firewall/firewalld"
+	"taproom/internal/sandbox"
 )
 
 // firewalldName is firewalld's on the bus, and begins the names of its methods.
@@ -111,27 +110,18 @@ type program struct {
 	done chan struct{} // closed when it has ended
 }
 
-// spawn starts a program with the bus as its system bus. The thread that it is a child of lives as long as it does: when that
-// ends it is killed.
+// spawn starts a program with the bus as its system bus.
 func (f *firewalld) spawn(name string, args ...string) (*program, error) {
 	p := &program{cmd: exec.Command(name, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS=unix:path="+f.socket)
 	p.cmd.Stdout, p.cmd.Stderr = f.said, f.said
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	started := make(chan error)
-	go func() { // ends with the process, which stop waits for
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // it has a status of its own
-			close(p.done)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := sandbox.StartTied(p.cmd, unix.SIGKILL); err != nil {
 		return nil, err
 	}
+	go func() { // ends with the process, which stop waits for
+		_ = p.cmd.Wait() // it has a status of its own
+		close(p.done)
+	}()
 	return p, nil
 }
 

@@ -40,7 +40,7 @@ func startWorld(ctx context.Context) (*world, error) {
 	}
 	w := &world{cmd: exec.Command(self, WorldArgument)}
 	w.cmd.Stderr = os.Stderr
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: unix.SIGKILL}
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
 	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func startWorld(ctx context.Context) (*world, error) {
 		return nil, err
 	}
 	w.lines = bufio.NewScanner(out)
-	if err := w.cmd.Start(); err != nil {
+	if err := sandbox.StartTied(w.cmd, unix.SIGKILL); err != nil {
 		return nil, fmt.Errorf("start the outside world: %w", err)
 	}
 	for _, args := range [][]string{

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -58,27 +57,12 @@ func (d *Daemon) Run(ctx context.Context, program string, args ...string) error 
 	d.cmd = exec.Command(program, append([]string{"--root", d.Root}, args...)...)
 	d.cmd.Stdout, d.cmd.Stderr = d.said, io.MultiWriter(d.said, os.Stderr)
 	d.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+notify)
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGTERM}
-	if err := d.start(); err != nil {
+	if err := StartTied(d.cmd, unix.SIGTERM); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
+	cmd, done := d.cmd, d.done
+	go func() { done <- cmd.Wait() }() // Stop and await take its word
 	return d.await(ctx, ready)
-}
-
-// start starts the process from a thread that lives as long as it does: it is signalled when the thread that it is a child
-// of ends, and threads that entered another namespace end with what they did there (prctl(2), PR_SET_PDEATHSIG).
-func (d *Daemon) start() error {
-	cmd, done, started := d.cmd, d.done, make(chan error)
-	go func() { // ends with the process; Stop and await take its word
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			done <- cmd.Wait()
-		}
-	}()
-	return <-started
 }
 
 // await waits for READY=1 or the daemon's end.

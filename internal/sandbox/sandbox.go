@@ -41,9 +41,11 @@ func Enter(ctx context.Context) (int, error) {
 	c.Env = append(os.Environ(), marker+"=1")
 	// A group of its own: ^C reaches this process alone, which passes it on once. A second signal would cut the cleaning
 	// up short, and the daemon inside must not hear the first.
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Setpgid: true, Pdeathsig: unix.SIGTERM}
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Setpgid: true}
 	c.Cancel = func() error { return c.Process.Signal(unix.SIGTERM) } // it cleans up
-	err = c.Run()
+	if err = StartTied(c, unix.SIGTERM); err == nil {
+		err = c.Wait()
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode(), nil

@@ -79,7 +79,7 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 		"habits that hide flakiness": {
 			habits,
 			map[string]string{
-				"internal/host/a.go":      "package host\n\nfunc init() {}\n\nfunc f() { time.Sleep(1); g(context.Background()) }\n",
+				"internal/host/a.go":      "package host\n\nfunc init() {}\n\nfunc f() { time.Sleep(1); g(context.Background()) }\n\nfunc h() { k(a{Pdeathsig: 9}) }\n",
 				"internal/host/a_test.go": "package host\n\nfunc g() { h(context.Background()); time.Sleep(1) }\n",
 				"cmd/x/main.go":           "package main\n\nfunc main() { f(context.Background()) }\n",
 			},
@@ -87,6 +87,7 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 				"/internal/host/a.go:3:1: an init function; let the caller ask for it",
 				"/internal/host/a.go:5:12: time.Sleep waits for nothing; wait for the event, with a context",
 				"/internal/host/a.go:5:29: context.Background below cmd/; take the caller's context",
+				"/internal/host/a.go:7:16: Pdeathsig is of the thread that made the child; sandbox.StartTied or hosttest's StartTied keep it",
 				"/internal/host/a_test.go:3:37: time.Sleep waits for nothing; wait for the event, with a context",
 			},
 		},

@@ -106,6 +106,10 @@ func habits(t *tree) []string {
 				if n.Name.Name == "init" && n.Recv == nil {
 					complain("an init function; let the caller ask for it")
 				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Pdeathsig" {
+					complain("Pdeathsig is of the thread that made the child; sandbox.StartTied or hosttest's StartTied keep it")
+				}
 			case *ast.SelectorExpr:
 				switch name := selector(n); {
 				case name == "time.Sleep":

@@ -192,6 +192,16 @@ func (ns *NS) Start(c *exec.Cmd) error {
 	return err
 }
 
+// StartTied starts a command as Start does, which the kernel kills when the tests end, however they do: it is a child of the
+// namespace's thread (prctl(2), PR_SET_PDEATHSIG), which lives as long as the namespace.
+func (ns *NS) StartTied(c *exec.Cmd) error {
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = &unix.SysProcAttr{}
+	}
+	c.SysProcAttr.Pdeathsig = unix.SIGKILL
+	return ns.Start(c)
+}
+
 // Shell runs a script with `sh -e` inside and returns what it printed.
 func (ns *NS) Shell(script string) string {
 	ns.t.Helper()

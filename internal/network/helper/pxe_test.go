@@ -14,7 +14,6 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/insomniacslk/dhcp/iana"
-	"golang.org/x/sys/unix"
 
 	"taproom/internal/network/dhcp4"
 	"taproom/internal/network/dhcp6"
@@ -63,13 +62,12 @@ func TestAMachineBootsAFileFromTheNetwork(t *testing.T) {
 	c := exec.CommandContext(s.ctx, "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-nographic", "-accel", "tcg",
 		"-machine", "pc", "-m", "64", "-boot", "n", "-serial", "stdio",
 		"-netdev", "tap,id=n,ifname=tap9,script=no,downscript=no", "-device", "virtio-net-pci,netdev=n,mac=52:54:00:09:00:12")
-	c.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL} // the namespace's thread is its parent
 	console, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Stderr = os.Stderr
-	if err := s.host.Start(c); err != nil {
+	if err := s.host.StartTied(c); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -11,13 +11,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Host is where the processes run: a hosttest.NS, or what has the same methods.
 type Host interface {
-	Start(c *exec.Cmd) error
+	StartTied(c *exec.Cmd) error
 	Try(name string, args ...string) (string, error)
 }
 
@@ -76,8 +74,7 @@ func (s *Switch) spawn(name string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	c := exec.Command(name, append(args, "--no-chdir", "--unixctl="+s.path(name+".ctl"), "--log-file="+s.path(name+".log"), "-vconsole:off", "-vsyslog:off")...)
 	c.Env = append(os.Environ(), "OVS_RUNDIR="+s.dir, "OVS_LOGDIR="+s.dir, "OVS_DBDIR="+s.dir, "OVS_SYSCONFDIR="+s.dir)
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	if err := s.host.Start(c); err != nil {
+	if err := s.host.StartTied(c); err != nil {
 		s.t.Fatal(err)
 	}
 	return c

@@ -13,15 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"taproom/internal/host"
 	"taproom/internal/host/sysbus"
 )
 
 // Host is where firewalld runs: a hosttest.NS, or what has the same methods.
 type Host interface {
-	Start(c *exec.Cmd) error
+	StartTied(c *exec.Cmd) error
 	Kernel() *host.Kernel
 	Keep(leftovers ...string)
 }
@@ -140,8 +138,7 @@ func (d *Daemon) spawn(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Env = append(os.Environ(), "DBUS_SYSTEM_BUS_ADDRESS=unix:path="+d.Socket)
 	c.Stdout, c.Stderr = out, out
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
-	if err := d.host.Start(c); err != nil {
+	if err := d.host.StartTied(c); err != nil {
 		d.t.Fatal(err)
 	}
 	return c
