@@ -40,6 +40,10 @@ type Bridge struct {
 	Delay int // forward delay in hundredths of a second, as the kernel counts it
 	// VLANs says that it looks at VLAN tags, KnowsVLANs that its kernel could; both are only read (see SetVLANFiltering).
 	VLANs, KnowsVLANs bool
+	// LearnsLinkLocal says that it learns source addresses of frames to 01:80:c2:00:00:00 to 0f, which it passes on to nobody (802.1D,
+	// 7.12.6): whoever sends one with somebody else's address has what is for that one. It is false, too, of a kernel
+	// without the option (before Linux 5.0).
+	LearnsLinkLocal bool
 }
 
 // skipStats is RTEXT_FILTER_SKIP_STATS: a dump without counters costs less.

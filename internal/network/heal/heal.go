@@ -262,8 +262,8 @@ func (m *Mind) compare(out []Thing, t Thing, l host.Link, v View) []Thing {
 		if !ok { // somebody calls it so, or there are two
 			return called(out, t.Owner, v)
 		}
-		stp := want.STP != l.Bridge.STP
-		if stp || v.Troubled(t) || differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) {
+		own := want.STP != l.Bridge.STP || l.Bridge.LearnsLinkLocal
+		if own || v.Troubled(t) || differs(l, state.Port{MAC: want.MAC, MTU: want.MTU, Up: want.Up}) {
 			out = with(out, t)
 		}
 	}

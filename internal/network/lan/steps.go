@@ -64,7 +64,7 @@ func (s makeBridge) String() string {
 }
 
 func (s makeBridge) apply(_ context.Context, k *host.Kernel, links map[string]int) error {
-	index, err := k.CreateBridge(host.BridgeSpec{Name: s.name, MAC: s.mac, MTU: s.mtu})
+	index, err := k.CreateBridge(host.BridgeSpec{Name: s.name, MAC: s.mac, MTU: s.mtu, LearnsLinkLocal: true})
 	links[s.name] = index
 	return err
 }

@@ -43,7 +43,7 @@ func changeBridge(link target, have, want Bridge) Plan {
 		have.STP = false
 		p = append(p, SetBridge{Link: link, To: host.Bridge{Delay: have.Delay}})
 	}
-	if have.STP != want.STP || have.Delay != want.kernelDelay() {
+	if have.STP != want.STP || have.Delay != want.kernelDelay() || have.LearnsLinkLocal {
 		p = append(p, SetBridge{Link: link, To: host.Bridge{STP: want.STP, Delay: want.kernelDelay()}})
 	}
 	if have.VLANs != want.VLANs && !have.NoVLANs {

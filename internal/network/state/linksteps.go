@@ -58,12 +58,13 @@ func (s AddBridge) String() string {
 	return shell(append(words, bridgeWords(s.Spec.STP, s.Spec.Delay)...)...)
 }
 
+// bridgeWords are what a bridge of ours has. It learns nothing from frames that it passes on to nobody.
 func bridgeWords(stp bool, delay int) []string {
 	state := "0"
 	if stp {
 		state = "1"
 	}
-	return []string{"forward_delay", strconv.Itoa(delay), "stp_state", state}
+	return []string{"forward_delay", strconv.Itoa(delay), "stp_state", state, "no_linklocal_learn", "1"}
 }
 
 // Apply implements Step.

@@ -152,7 +152,7 @@ func TestANewBridgeIsFewConversations(t *testing.T) {
 	}
 	sysctl := "sysctl -q -w net/ipv6/conf/virbr0/"
 	if d := cmp.Diff([]string{
-		"ip link add name virbr0 address 52:54:00:00:00:01 group " + strconv.Itoa(testGroup) + " type bridge forward_delay 0 stp_state 0", "ip link set dev virbr0 alias taproom:a",
+		"ip link add name virbr0 address 52:54:00:00:00:01 group " + strconv.Itoa(testGroup) + " type bridge forward_delay 0 stp_state 0 no_linklocal_learn 1", "ip link set dev virbr0 alias taproom:a",
 		sysctl + "addr_gen_mode=1", sysctl + "accept_ra=0", sysctl + "autoconf=0", sysctl + "disable_ipv6=0", "ip address add 192.0.2.1/24 broadcast + dev virbr0",
 	}, made); d != "" || together != 4 {
 		t.Errorf("conversations begin with (-want +got):\n%s\nof the last %d steps; want 4: three addresses, and up", d, together)

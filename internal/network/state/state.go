@@ -42,6 +42,9 @@ type Bridge struct {
 	// VLANs has it look at VLAN tags, without which the kernel leaves no port out of promiscuous mode. NoVLANs says that the
 	// kernel cannot; it is only observed.
 	VLANs, NoVLANs bool
+	// LearnsLinkLocal says that it learns addresses from frames that it passes on to nobody (host.Bridge). Only observed: no bridge of
+	// ours is to.
+	LearnsLinkLocal bool
 }
 
 // Port is a tap on a bridge. Making one yields descriptors, which whoever carries the plan out must pass on.
