@@ -142,6 +142,7 @@ func TestATransactionAndItsTextMakeTheSameRuleset(t *testing.T) {
 		"family bridge": other(nft.Bridge, nft.Chain{Name: "f", Type: "filter", Hook: "forward", Priority: -200, Policy: "accept"}),
 		"family arp":    other(nft.ARP, nft.Chain{Name: "f", Type: "filter", Hook: "input", Priority: 0, Policy: "drop"}),
 		"family ip6":    six(),
+		"of a bridge":   ofBridge(), "of connections": ofConnections(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			native, c := open(t)
@@ -215,12 +216,11 @@ func TestForeignRulesAreShownAsOpaque(t *testing.T) {
 	t.Parallel()
 	ns, c := open(t)
 	nftStdin(t, ns, `table ip foreign {
-	map m { type ipv4_addr : verdict; flags interval; }
 	chain x { type filter hook forward priority 10; policy drop;
 		ip ttl 5 accept
 		tcp dport { 22, 80-90 } log prefix "x" drop
 		limit rate 5/second accept
-		ip saddr vmap @m
+		ip saddr vmap { 192.0.2.1 : drop }
 		iifname "eth*" accept
 		meta mark 7 ct mark set 3
 	}

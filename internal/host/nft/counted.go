@@ -53,6 +53,12 @@ func (d *ruleDecoder) dynset(s *attrSet) {
 	set := s.string(unix.NFTA_DYNSET_SET_NAME)
 	plain := s.uint32(unix.NFTA_DYNSET_OP) == unix.NFT_DYNSET_OP_UPDATE && !s.has(unix.NFTA_DYNSET_SREG_DATA) &&
 		s.uint64(unix.NFTA_DYNSET_TIMEOUT) == 0 && counter.err == nil && counter.string(unix.NFTA_EXPR_NAME) == "counter"
+	if !plain && s.uint64(unix.NFTA_DYNSET_TIMEOUT) == 0 && !s.has(unix.NFTA_DYNSET_SREG_DATA) && counter.err == nil && checkNames(set) == nil {
+		key, ok := d.keyAt(word(s.uint32(unix.NFTA_DYNSET_SREG_KEY)))
+		if ok && d.overLimit(s, counter, key) {
+			return
+		}
+	}
 	if len(d.loads) != 1 || !plain || checkNames(set) != nil {
 		d.opaque("dynset " + set)
 		return

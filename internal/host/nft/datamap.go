@@ -12,16 +12,20 @@ import (
 type dataType struct {
 	interval bool
 	fields   keyType
+	verdict  bool // and nothing else
 }
 
 // parseData reads a map's data type in nft's words: "ipv4_addr", "interval ipv4_addr . inet_service".
 func parseData(s string) (dataType, error) {
+	if s == verdictData {
+		return dataType{verdict: true}, nil
+	}
 	rest, interval := strings.CutPrefix(s, "interval ")
 	t, err := parseType(rest)
 	if err != nil {
 		return dataType{}, err
 	}
-	d := dataType{interval, t}
+	d := dataType{interval: interval, fields: t}
 	if t[0] != typeIPv4 && t[0] != typeIPv6 || len(t) > 2 || len(t) == 2 && t[1] != typePort {
 		return dataType{}, fmt.Errorf("data type %q is outside the subset: use an address, or an address . inet_service", s)
 	}
@@ -33,6 +37,9 @@ func parseData(s string) (dataType, error) {
 
 // String is the type in nft's words.
 func (d dataType) String() string {
+	if d.verdict {
+		return verdictData
+	}
 	if d.interval {
 		return "interval " + d.fields.String()
 	}
@@ -200,6 +207,12 @@ func (t elementType) encode(e string) (key, value []byte, err error) {
 	if key, err = t.key.encode(k); err != nil {
 		return nil, nil, err
 	}
+	if t.data.verdict {
+		if _, err = parseVerdict(v); err != nil {
+			err = fmt.Errorf("element %q: %w", e, err)
+		}
+		return key, nil, err
+	}
 	value, err = t.data.encode(v)
 	return key, value, err
 }
@@ -236,11 +249,17 @@ func (s Set) Canonical(element string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if t.data.verdict {
+		return element, nil
+	}
 	return t.decode(key, value)
 }
 
 // mapUserdata is what nft leaves beside a map, so that its listing decodes the values.
 func (d dataType) mapUserdata() []byte {
+	if d.verdict {
+		return udata(udataDataOrder, binary.NativeEndian.AppendUint32(nil, orderInvalid))
+	}
 	order := binary.NativeEndian
 	interval := uint32(0)
 	if d.interval {

@@ -14,12 +14,13 @@ import (
 type scalar uint8
 
 const (
-	typeIPv4   scalar = 7
-	typeIPv6   scalar = 8
-	typeEther  scalar = 9
-	typeL4     scalar = 12 // inet_proto
-	typePort   scalar = 13 // inet_service
-	typeIfName scalar = 41
+	typeIPv4      scalar = 7
+	typeIPv6      scalar = 8
+	typeEther     scalar = 9
+	typeEtherType scalar = 10
+	typeL4        scalar = 12 // inet_proto
+	typePort      scalar = 13 // inet_service
+	typeIfName    scalar = 41
 )
 
 const ifNameSize = 16
@@ -42,6 +43,7 @@ func scalars() []scalarInfo {
 		{typeIPv4, "ipv4_addr", 4},
 		{typeIPv6, "ipv6_addr", 16},
 		{typeEther, "ether_addr", 6},
+		{typeEtherType, "ether_type", 2},
 		{typeL4, "inet_proto", 1},
 		{typePort, "inet_service", 2},
 		{typeIfName, "ifname", ifNameSize},
@@ -84,7 +86,7 @@ func parseType(s string) (keyType, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("set type %q: %q is outside the subset (ifname, ipv4_addr, ipv6_addr, ether_addr, inet_proto, inet_service)", s, p)
+			return nil, fmt.Errorf("set type %q: %q is outside the subset (ifname, ipv4_addr, ipv6_addr, ether_addr, ether_type, inet_proto, inet_service)", s, p)
 		}
 	}
 	if total > 64 {
@@ -236,6 +238,8 @@ func (s scalar) encode(v string) ([]byte, error) {
 		return binary.BigEndian.AppendUint16(nil, uint16(n)), nil
 	case typeEther:
 		return encodeEther(v)
+	case typeEtherType:
+		return encodeEtherType(v)
 	case typeL4:
 		for n, name := range protocols() {
 			if name == v {
@@ -283,6 +287,8 @@ func (s scalar) decode(b []byte) (string, error) {
 		return a.String(), nil
 	case typePort:
 		return strconv.Itoa(int(binary.BigEndian.Uint16(b))), nil
+	case typeEtherType:
+		return etherTypeText(b), nil
 	case typeEther:
 		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]), nil
 	}

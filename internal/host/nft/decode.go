@@ -26,6 +26,10 @@ type load struct {
 	info fieldInfo
 	size int // bytes loaded: less than the field's when nft shortened a prefix
 	mask []byte
+	xor  []byte // not nil: some of its bits are set
+	at   *place // of bytes of the packet
+	// first is the begin of a range, which the bytes were compared with.
+	first []byte
 }
 
 // word numbers the 4-byte registers from 0, whatever way the kernel names them.
@@ -69,6 +73,10 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 		d.bitwise(s)
 	case "cmp":
 		d.cmp(s)
+	case "range":
+		d.span(s)
+	case "exthdr":
+		d.exthdr(s)
 	case "lookup":
 		d.lookup(s)
 	case "immediate":
@@ -94,6 +102,14 @@ func (d *ruleDecoder) decode(name string, data []byte) error {
 
 func (d *ruleDecoder) meta(s *attrSet) {
 	key := expr.MetaKey(s.uint32(unix.NFTA_META_KEY))
+	switch at := word(s.uint32(unix.NFTA_META_DREG)); {
+	case s.has(unix.NFTA_META_SREG):
+		d.mark(s)
+		return
+	case key == expr.MetaKeyMARK:
+		d.loads = append(d.loads, load{word: at, info: fieldInfo{field: metaMarkID}, size: 4})
+		return
+	}
 	for _, i := range fields() {
 		if i.isMeta && i.meta == key && s.has(unix.NFTA_META_DREG) {
 			d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_META_DREG)), info: i, size: i.kind.size()})
@@ -107,15 +123,20 @@ func (d *ruleDecoder) payload(s *attrSet) {
 	base := expr.PayloadBase(s.uint32(unix.NFTA_PAYLOAD_BASE))
 	offset, size := s.uint32(unix.NFTA_PAYLOAD_OFFSET), s.uint32(unix.NFTA_PAYLOAD_LEN)
 	l3, l4 := d.protocols()
+	at := &place{base: base, offset: int(offset)}
 	for _, i := range fields() {
 		whole := uint32(i.kind.size())
 		if i.isMeta || i.base != base || i.offset != offset || i.l3 != l3 && i.l3 != "" || i.l4 != l4 && i.l4 != "" {
 			continue
 		}
 		if size == whole || i.isAddress() && size < whole && size > 0 {
-			d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_PAYLOAD_DREG)), info: i, size: int(size)})
+			d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_PAYLOAD_DREG)), info: i, size: int(size), at: at})
 			return
 		}
+	}
+	if d.family == Bridge && size > 0 && size <= 16 {
+		d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_PAYLOAD_DREG)), size: int(size), at: at})
+		return
 	}
 	d.opaque(fmt.Sprintf("payload %d+%d/%d", base, offset, size))
 }
@@ -148,6 +169,8 @@ func (d *ruleDecoder) protocols() (l3, l4 string) {
 				l3 = m.Value
 			case m.Field == L4Proto && !m.Not:
 				l4 = m.Value
+			case m.Field == EtherType && !m.Not:
+				l3 = networkOf(m.Value)
 			default:
 				implied(m.Field)
 			}
@@ -157,16 +180,18 @@ func (d *ruleDecoder) protocols() (l3, l4 string) {
 }
 
 func (d *ruleDecoder) ct(s *attrSet) {
-	field := ctStateID
+	field, size := ctStateID, 4
 	switch expr.CtKey(s.uint32(unix.NFTA_CT_KEY)) {
 	case expr.CtKeySTATE:
 	case expr.CtKeySTATUS:
 		field = ctStatusID
+	case expr.CtKeyDIRECTION:
+		field, size = ctDirectionID, 1
 	default:
 		d.opaque("ct")
 		return
 	}
-	d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_CT_DREG)), info: fieldInfo{field: field}, size: 4})
+	d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_CT_DREG)), info: fieldInfo{field: field}, size: size})
 }
 
 func (d *ruleDecoder) bitwise(s *attrSet) {
@@ -176,8 +201,11 @@ func (d *ruleDecoder) bitwise(s *attrSet) {
 	if n := len(d.loads); n > 0 && src == dst {
 		l := &d.loads[n-1]
 		zero := string(xor) == string(make([]byte, len(xor)))
-		if l.word == src && l.mask == nil && zero && len(mask) == l.size {
+		if l.word == src && l.mask == nil && (zero || l.info.field == metaMarkID) && len(mask) == l.size && l.first == nil {
 			l.mask = append([]byte(nil), mask...)
+			if !zero {
+				l.xor = append([]byte(nil), xor...)
+			}
 			return
 		}
 	}
@@ -195,13 +223,17 @@ func (d *ruleDecoder) cmp(s *attrSet) {
 		return
 	}
 	if len(d.loads) != 1 || d.loads[0].word != word(s.uint32(unix.NFTA_CMP_SREG)) || len(value) != d.loads[0].size ||
-		op != expr.CmpOpEq && op != expr.CmpOpNeq {
+		d.loads[0].at == nil && op != expr.CmpOpEq && op != expr.CmpOpNeq {
 		d.opaque("cmp")
 		return
 	}
 	l := d.loads[0]
 	d.loads = nil
-	if d.special(l, op, value) {
+	if d.tcpOption(l, op, value) || d.laterFragment(l, op, value) || d.bytes(l, op, value) || d.marked(l, op, value) || d.special(l, op, value) {
+		return
+	}
+	if op != expr.CmpOpEq && op != expr.CmpOpNeq || l.first != nil {
+		d.opaque("cmp")
 		return
 	}
 	bits, ok := l.bits()
@@ -269,7 +301,7 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 	next := word(s.uint32(unix.NFTA_LOOKUP_SREG))
 	for _, l := range d.loads {
 		bits, ok := l.bits()
-		if l.word != next || !ok || l.size != l.info.kind.size() || l.info.field == ctStateID {
+		if l.word != next || !ok || l.size != l.info.kind.size() || l.first != nil {
 			m.Key = nil
 			break
 		}
@@ -284,6 +316,10 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 		d.use(l.info)
 	}
 	d.loads = nil
+	if mapped && s.uint32(unix.NFTA_LOOKUP_DREG) == unix.NFT_REG_VERDICT {
+		d.out = append(d.out, VerdictMap{Key: m.Key, Map: m.Set})
+		return
+	}
 	if mapped {
 		d.mapped, d.mappedAt = &NAT{Key: m.Key, Map: m.Set}, word(s.uint32(unix.NFTA_LOOKUP_DREG))
 		return
@@ -294,15 +330,12 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 func (d *ruleDecoder) immediate(s *attrSet) {
 	data := readAttrs(s.bytes(unix.NFTA_IMMEDIATE_DATA))
 	if data.has(unix.NFTA_DATA_VERDICT) {
-		v := readAttrs(data.bytes(unix.NFTA_DATA_VERDICT))
-		kind := expr.VerdictKind(int32(v.uint32(unix.NFTA_VERDICT_CODE)))
-		for name, k := range verdicts() {
-			if k == kind {
-				d.out = append(d.out, Verdict{Kind: name, Chain: v.string(unix.NFTA_VERDICT_CHAIN)})
-				return
-			}
+		v, err := readVerdict(data)
+		if err != nil {
+			d.opaque("verdict")
+			return
 		}
-		d.opaque("verdict")
+		d.out = append(d.out, v)
 		return
 	}
 	value := data.bytes(unix.NFTA_DATA_VALUE)

@@ -103,6 +103,11 @@ func parseLocal(rest []token) (Expr, []token, error) {
 
 // parseCT reads what follows the word ct.
 func parseCT(rest []token) (Expr, []token, error) {
+	if len(rest) >= 2 && rest[0].text == "direction" {
+		d := CTDirection(rest[1].text)
+		_, err := d.number()
+		return d, rest[2:], err
+	}
 	if len(rest) >= 2 && rest[0].text == "status" {
 		if rest[1].text != "dnat" {
 			return nil, nil, fmt.Errorf("ct status %q", rest[1].text)

@@ -14,5 +14,5 @@
 //
 // # What is not done
 //
-// Verdict maps, intervals of keys, flow tables, named counters, `owner` tables and notifications are outside the subset.
+// Intervals of keys, flow tables, named counters, `owner` tables and notifications are outside the subset.
 package nft

@@ -84,6 +84,9 @@ func (e *ruleEncoder) require(i fieldInfo) error {
 	if (i.field == THSport || i.field == THDport) && e.l4 != "" {
 		return fmt.Errorf("%s after %s: name the port of that protocol", i.field, e.l4) // it would read back so
 	}
+	if i.base == expr.PayloadBaseLLHeader && !i.isMeta && e.family != Bridge {
+		return fmt.Errorf("%s is not to be had in family %s", i.field, e.family)
+	}
 	if i.l3 != "" && e.l3 != i.l3 {
 		switch {
 		case e.family == IPv4 && i.l3 == "ipv4", e.family == IPv6 && i.l3 == "ipv6":
@@ -113,6 +116,9 @@ func (m Match) encode(e *ruleEncoder) error {
 	if err != nil {
 		return err
 	}
+	if e.family == Bridge && !i.isMeta && i.field != EtherType {
+		return errors.New("in family bridge compare it as Bytes, or in a set") // the dump would show that
+	}
 	if err := e.require(i); err != nil {
 		return err
 	}
@@ -132,6 +138,9 @@ func (m Match) encode(e *ruleEncoder) error {
 	}
 	if !m.Not && m.Field == NFProto {
 		e.l3 = m.Value
+	}
+	if !m.Not && m.Field == EtherType {
+		e.l3 = networkOf(m.Value)
 	}
 	return nil
 }
@@ -203,19 +212,10 @@ func verdicts() map[string]expr.VerdictKind {
 }
 
 func (v Verdict) encode(e *ruleEncoder) error {
-	kind, ok := verdicts()[v.Kind]
-	if !ok {
-		return fmt.Errorf("verdict %q: use accept, drop, return, jump or goto", v.Kind)
+	if err := v.check(); err != nil {
+		return err
 	}
-	if needs := v.Kind == "jump" || v.Kind == "goto"; needs != (v.Chain != "") {
-		return errors.New("jump and goto, and only they, name a chain")
-	}
-	if v.Chain != "" {
-		if err := checkNames(v.Chain); err != nil {
-			return err
-		}
-	}
-	e.add(&expr.Verdict{Kind: kind, Chain: v.Chain})
+	e.add(&expr.Verdict{Kind: verdicts()[v.Kind], Chain: v.Chain})
 	return nil
 }
 
@@ -238,6 +238,7 @@ func rejections() []rejection {
 		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 0, "icmpv6 no-route"},
 		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 1, "icmpv6 admin-prohibited"},
 		{IPv6, unix.NFT_REJECT_ICMP_UNREACH, 3, "icmpv6 addr-unreachable"},
+		{Bridge, unix.NFT_REJECT_ICMPX_UNREACH, 1, ""},
 		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 1, ""},
 		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 2, "icmpx host-unreachable"},
 		{INet, unix.NFT_REJECT_ICMPX_UNREACH, 3, "icmpx admin-prohibited"},

@@ -7,8 +7,8 @@ import (
 
 // Expr is one condition or statement of a rule: Match, In, CTState, DNATted, Local, Counter, Verdict, Reject,
 // Masquerade, NAT,
-// Count or Opaque.
-// They are comparable with ==, except In and NAT, whose key is a list.
+// Count, OverLimit, Bytes, Marked, Mark, CTDirection, TCPOption, LaterFragment, VerdictMap or Opaque.
+// They are comparable with ==, except In, NAT, OverLimit and VerdictMap, whose key is a list.
 type Expr interface {
 	// String is the expression in nft's language.
 	String() string

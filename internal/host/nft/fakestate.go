@@ -113,6 +113,9 @@ func (s *fakeState) chain(l *Listing, v verb, c Chain) unix.Errno {
 				return unix.EBUSY
 			}
 		}
+		if l.mapped(c.Name) {
+			return unix.EBUSY
+		}
 		l.Chains = slices.DeleteFunc(l.Chains, func(x Chain) bool { return x.Name == c.Name })
 	}
 	l.Rules = slices.DeleteFunc(l.Rules, func(r Rule) bool { return r.Chain == c.Name })
@@ -128,8 +131,32 @@ func readsSet(e Expr) string {
 		return x.Map
 	case Count:
 		return x.Set
+	case OverLimit:
+		return x.Set
+	case VerdictMap:
+		return x.Map
 	}
 	return ""
+}
+
+// leadsTo is the chain that an element of a verdict map leads to.
+func leadsTo(set Set, element string) string {
+	if set.Data != verdictData {
+		return ""
+	}
+	_, verdict := splitElement(element)
+	v, _ := parseVerdict(verdict)
+	return v.Chain
+}
+
+// mapped reports whether an element of a verdict map leads to a chain.
+func (l *Listing) mapped(chain string) bool {
+	for _, s := range l.Sets {
+		if slices.ContainsFunc(l.Elements[s.Name], func(e string) bool { return leadsTo(s, e) == chain }) {
+			return true
+		}
+	}
+	return false
 }
 
 func refersTo(r Rule, is func(Expr) bool) bool { return slices.ContainsFunc(r.Exprs, is) }
@@ -178,7 +205,7 @@ func (s *fakeState) rule(l *Listing, v verb, r Rule) unix.Errno {
 			if _, ok := l.Chain(e.Chain); e.Chain != "" && !ok {
 				return unix.ENOENT
 			}
-		case In, NAT, Count:
+		case In, NAT, Count, OverLimit, VerdictMap:
 			set, ok := l.Set(readsSet(e))
 			_, isNAT := e.(NAT)
 			switch {
@@ -215,6 +242,11 @@ func changeElements(l *Listing, v verb, e Elements) unix.Errno {
 		element, err := set.Canonical(element)
 		if err != nil {
 			return unix.EINVAL
+		}
+		if c := leadsTo(set, element); c != "" && v != verbDelete {
+			if _, ok := l.Chain(c); !ok {
+				return unix.ENOENT
+			}
 		}
 		k, _ := splitElement(element)
 		old, exists := have[k]

@@ -28,6 +28,18 @@ const (
 	THSport   Field = "th sport"
 	THDport   Field = "th dport"
 	ctStateID Field = "ct state" // only inside the decoder
+
+	// EtherType is the protocol of a frame, in family bridge: "ip", "ip6", "arp", "vlan" or a number. That of a frame with a
+	// VLAN's tag is the tag's.
+	EtherType Field = "ether type"
+	// The addresses of frames and of ARP are parts of keys in family bridge; those of ARP, and those of IP there, need a match
+	// of their EtherType before them.
+	EtherSaddr    Field = "ether saddr"
+	EtherDaddr    Field = "ether daddr"
+	ARPSaddrEther Field = "arp saddr ether"
+	ARPSaddrIP    Field = "arp saddr ip"
+	ARPDaddrEther Field = "arp daddr ether"
+	ARPDaddrIP    Field = "arp daddr ip"
 )
 
 // fieldInfo says where a field's bytes are. Payload fields name the protocol that must have been matched before them.
@@ -43,7 +55,7 @@ type fieldInfo struct {
 }
 
 func fields() []fieldInfo {
-	const network, transport = expr.PayloadBaseNetworkHeader, expr.PayloadBaseTransportHeader
+	const link, network, transport = expr.PayloadBaseLLHeader, expr.PayloadBaseNetworkHeader, expr.PayloadBaseTransportHeader
 	return []fieldInfo{
 		{field: IIfName, kind: typeIfName, isMeta: true, meta: expr.MetaKeyIIFNAME},
 		{field: OIfName, kind: typeIfName, isMeta: true, meta: expr.MetaKeyOIFNAME},
@@ -59,6 +71,13 @@ func fields() []fieldInfo {
 		{field: UDPDport, kind: typePort, base: transport, offset: 2, l4: "udp"},
 		{field: THSport, kind: typePort, base: transport, offset: 0},
 		{field: THDport, kind: typePort, base: transport, offset: 2},
+		{field: EtherType, kind: typeEtherType, base: link, offset: 12},
+		{field: EtherDaddr, kind: typeEther, base: link, offset: 0},
+		{field: EtherSaddr, kind: typeEther, base: link, offset: 6},
+		{field: ARPSaddrEther, kind: typeEther, base: network, offset: 8, l3: "arp"},
+		{field: ARPSaddrIP, kind: typeIPv4, base: network, offset: 14, l3: "arp"},
+		{field: ARPDaddrEther, kind: typeEther, base: network, offset: 18, l3: "arp"},
+		{field: ARPDaddrIP, kind: typeIPv4, base: network, offset: 24, l3: "arp"},
 	}
 }
 

@@ -41,9 +41,25 @@ func parseExprs(line []token) (out []Expr, comment string, err error) {
 			x, rest, err = parseLocal(rest)
 		case "update":
 			x, rest, err = parseCount(rest)
+		case "add":
+			x, rest, err = parseOverLimit(rest)
+		case "@ll", "@nh", "@th":
+			x, rest, err = parseBytes(line)
+		case "tcp":
+			if len(rest) > 0 && rest[0].text == "option" {
+				x, rest, err = parseTCPOption(rest[1:])
+				break
+			}
+			x, rest, err = parseMatch(line)
+		case "frag":
+			x, rest, err = parseFragment(rest)
 		case "snat", "dnat":
 			x, rest, err = parseNAT(line)
 		default:
+			if len(line) > 1 && plain(line[:2]) == string(metaMarkID) {
+				x, rest, err = parseMark(line)
+				break
+			}
 			x, rest, err = parseMatch(line)
 		}
 		if err != nil {
@@ -157,6 +173,9 @@ func parseMatch(line []token) (Expr, []token, error) {
 	}
 	if len(line) == 0 {
 		return nil, nil, errors.New("compared with what")
+	}
+	if len(line) > 1 && plain(line[:1]) == "vmap" && !not {
+		return VerdictMap{Key: key, Map: strings.TrimPrefix(line[1].text, "@")}, line[2:], nil
 	}
 	value, rest := line[0], line[1:]
 	if set, ok := strings.CutPrefix(value.text, "@"); ok && !value.quoted {

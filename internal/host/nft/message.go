@@ -170,8 +170,12 @@ func setAttrs(v verb, s Set, id uint32) func(*netlink.AttributeEncoder) error {
 		flags := uint32(0)
 		if t.isMap {
 			flags |= unix.NFT_SET_MAP
-			ae.Uint32(unix.NFTA_SET_DATA_TYPE, t.data.fields.id())
-			ae.Uint32(unix.NFTA_SET_DATA_LEN, uint32(t.data.size()))
+			if t.data.verdict {
+				ae.Uint32(unix.NFTA_SET_DATA_TYPE, unix.NFT_DATA_VERDICT)
+			} else {
+				ae.Uint32(unix.NFTA_SET_DATA_TYPE, t.data.fields.id())
+				ae.Uint32(unix.NFTA_SET_DATA_LEN, uint32(t.data.size()))
+			}
 			u = append(u, t.data.mapUserdata()...)
 		}
 		if s.Dynamic {
@@ -228,9 +232,13 @@ func (e *encoder) elements(n int, o operation, x Elements) ([]message, error) {
 	if err != nil {
 		return nil, err
 	}
+	most := elementsPerMessage
+	if t.data.verdict {
+		most /= 2 // beside its key an element has the name of a chain
+	}
 	var out []message
 	for keys := x.Keys; len(keys) > 0; {
-		part := keys[:min(len(keys), elementsPerMessage)]
+		part := keys[:min(len(keys), most)]
 		keys = keys[len(part):]
 		if m.attrs, err = elementAttrs(x.Set, t, part); err != nil {
 			return nil, err
@@ -252,7 +260,13 @@ func elementAttrs(s Set, t elementType, keys []string) ([]byte, error) {
 				}
 				list.Nested(unix.NFTA_LIST_ELEM, func(elem *netlink.AttributeEncoder) error {
 					elem.Nested(unix.NFTA_SET_ELEM_KEY, dataValue(key))
-					if t.isMap {
+					switch {
+					case t.data.verdict:
+						_, verdict := splitElement(k)
+						v, err := parseVerdict(verdict)
+						elem.Nested(unix.NFTA_SET_ELEM_DATA, verdictValue(v))
+						return err
+					case t.isMap:
 						elem.Nested(unix.NFTA_SET_ELEM_DATA, dataValue(value))
 					}
 					return nil

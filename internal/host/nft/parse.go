@@ -74,7 +74,11 @@ func parseSet(b []byte) (Set, error) {
 		x.Type = fmt.Sprintf("type%d", id)
 	}
 	if x.Flags&unix.NFT_SET_MAP != 0 {
-		if t, err := typeFromKernel(s.uint32(unix.NFTA_SET_DATA_TYPE)); err == nil {
+		data := s.uint32(unix.NFTA_SET_DATA_TYPE)
+		if data == unix.NFT_DATA_VERDICT {
+			x.Data = verdictData
+			x.Flags &^= unix.NFT_SET_MAP
+		} else if t, err := typeFromKernel(data); err == nil {
 			d := dataType{fields: t, interval: int64(s.uint32(unix.NFTA_SET_DATA_LEN)) == 2*int64(t.size())}
 			if _, err := parseData(d.String()); err == nil {
 				x.Data = d.String()
@@ -141,6 +145,15 @@ func parseElements(b []byte, t elementType) ([]string, error) {
 		v := readAttrs(e.bytes(unix.NFTA_SET_ELEM_DATA))
 		if v.err != nil {
 			return nil, fmt.Errorf("element of type %s: %w", t.key, errMalformed)
+		}
+		if t.data.verdict {
+			key, kerr := t.key.decode(k.bytes(unix.NFTA_DATA_VALUE))
+			verdict, err := readVerdict(v)
+			if err = errors.Join(kerr, err); err != nil {
+				return nil, err
+			}
+			out = append(out, key+" : "+verdict.String())
+			continue
 		}
 		key, err := t.decode(k.bytes(unix.NFTA_DATA_VALUE), v.bytes(unix.NFTA_DATA_VALUE))
 		if err != nil {

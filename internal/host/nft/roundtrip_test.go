@@ -143,6 +143,8 @@ func TestEveryKeyReadsBackAsItself(t *testing.T) {
 				want += fmt.Sprint(port(t))
 			case typeEther:
 				want += fmt.Sprintf("52:54:00:%02x:%02x:01", port(t)&0xff, port(t)&0xff)
+			case typeEtherType:
+				want += rapid.SampledFrom([]string{"ip", "arp", "0x8035"}).Draw(t, "frames")
 			case typeL4:
 				want += rapid.SampledFrom([]string{"tcp", "udp", "icmp", "47"}).Draw(t, "protocol")
 			}

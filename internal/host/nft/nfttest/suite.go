@@ -76,6 +76,7 @@ func RunBackend(t *testing.T, open func(*testing.T) nft.Backend) {
 		{"what does not exist, exists already or is in use is refused by name", refusals},
 		{"elements come and go, and those that stay are untouched", elements},
 		{"what a map leads to is read back as nft lists it, and a key leads to one thing only", mapElements},
+		{"a verdict map leads to chains, which stay as long as it does", verdictMap},
 		{"what packets make is in no listing", dynamicSets},
 		{"ten thousand elements are one transaction", manyElements},
 		{"rules are inserted first and deleted by handle", ruleOrder},
