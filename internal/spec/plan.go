@@ -46,6 +46,7 @@ var plans = sync.OnceValue(func() map[reflect.Type]*plan {
 	for _, t := range append(storageDocuments(),
 		reflect.TypeFor[Domain](), reflect.TypeFor[Network](), reflect.TypeFor[NetworkPort](),
 		reflect.TypeFor[Capabilities](), reflect.TypeFor[DomainCapabilities](),
+		reflect.TypeFor[Filter](), reflect.TypeFor[FilterBinding](),
 	) {
 		planOf(m, t)
 	}
