@@ -23,7 +23,7 @@ type Thing struct {
 // Kind is what a thing is for.
 type Kind string
 
-// The kinds of things. Rules and Forwarding are no links, and there is one of each.
+// The kinds of things. Rules, Forwarding and Filters are no links, and there is one of each.
 const (
 	Port       Kind = "port"       // of a guest
 	Macvtap    Kind = "macvtap"    // of a guest
@@ -32,10 +32,11 @@ const (
 	Shaper     Kind = "shaper"     // what a link hands its frames to; the thing is that link
 	Rules      Kind = "rules"      // of the firewall, of all networks
 	Forwarding Kind = "forwarding" // of packets, by the host
+	Filters    Kind = "filters"    // of guests' NICs, all of them
 )
 
 // IsLink reports whether it is a kind of links.
-func (k Kind) IsLink() bool { return k != Rules && k != Forwarding }
+func (k Kind) IsLink() bool { return k != Rules && k != Forwarding && k != Filters }
 
 // View is what should be, at the moment it is asked.
 type View interface {

@@ -49,8 +49,8 @@ func (c Clock) Record(l Lease) Record {
 	return r
 }
 
-// stored is a Record for a file.
-func (c Clock) stored(l Lease) Record {
+// Stored is a Record for a file: Lease reads it back after a restart of the process, or of the machine.
+func (c Clock) Stored(l Lease) Record {
 	r := c.Record(l)
 	if l.Ends != Never {
 		r.Boot, r.Ends, r.Seconds = c.Boot, l.Ends, max(0, l.Ends-c.Now())

@@ -13,7 +13,7 @@ import (
 
 // Append appends a lease in the form that Parse reads.
 func (c Clock) Append(b []byte, l Lease) []byte {
-	text, err := json.Marshal(c.stored(l))
+	text, err := json.Marshal(c.Stored(l))
 	if err != nil { // only a type that has no JSON form fails, and there is none in Record
 		return b
 	}

@@ -1,0 +1,9 @@
+package ebtables
+
+import (
+	"testing"
+
+	"taproom/internal/host/hosttest"
+)
+
+func TestMain(m *testing.M) { hosttest.Main(m) }

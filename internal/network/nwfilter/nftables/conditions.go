@@ -1,0 +1,207 @@
+package nftables
+
+import (
+	"errors"
+	"fmt"
+
+	"taproom/internal/host/nft"
+	"taproom/internal/network/nwfilter"
+)
+
+// maxAlternatives bounds how many rules of nf_tables one rule may become.
+const maxAlternatives = 4096
+
+// Bits of a packet's mark in which the inet table notes the state of the connection, for the bridge's to read.
+const (
+	markNew = 1 << (8 + iota)
+	markEstablished
+	markRelated
+	markInvalid
+	markReply
+	markAsked // a port whose Program asks sent it
+
+	markBits = markNew | markEstablished | markRelated | markInvalid | markReply
+)
+
+// conditions are all that a rule demands of a frame.
+func (r *renderer) conditions(rule *nwfilter.Rule) (exprs, error) {
+	x := r.ofProtocol(rule)
+	needed := map[string]bool{}
+	for i := range rule.Matches {
+		m := &rule.Matches[i]
+		n := needs(m.Field, rule)
+		if key := fmt.Sprint(n); !needed[key] {
+			needed[key] = true
+			x = x.and(n)
+		}
+		y, err := r.match(rule, m)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Field, err)
+		}
+		x = x.and(y)
+		if len(x) > maxAlternatives {
+			return x, nil
+		}
+	}
+	if len(rule.Sets) > 0 {
+		return nil, fmt.Errorf("ipset %s: filters are kept in nf_tables, which cannot look into sets of ip_set; write the addresses as a variable with a list", rule.Sets[0].Name)
+	}
+	x = x.and(r.ofConnection(rule))
+	if rule.ConnLimit != nil {
+		return nil, errors.New("connlimit-above: filters are kept in nf_tables, and no connections of a bridge's ports are counted there; leave it out")
+	}
+	return x, nil
+}
+
+// ofProtocol are the conditions that the rule's protocol implies.
+func (r *renderer) ofProtocol(rule *nwfilter.Rule) exprs {
+	x := one()
+	if t, ok := rule.Protocol.EtherType(); ok {
+		x = x.and(one(etherType(t)))
+	}
+	if mac, ok := rule.Protocol.EtherDst(); ok {
+		x = x.and(one(bytesAt(nft.LinkHeader, 0, string(mac[:]))))
+	}
+	if n, ok := rule.Protocol.Number(); ok {
+		x = x.and(protocolIs(rule.Protocol.IPv6(), n, false))
+	}
+	return x
+}
+
+// ofConnection are the conditions on the connection that the packet belongs to.
+func (r *renderer) ofConnection(rule *nwfilter.Rule) exprs {
+	if rule.States == 0 && rule.CTDir == nwfilter.EitherWay {
+		return one()
+	}
+	r.out.states = true
+	x := one()
+	var bits uint32
+	var states nft.CTState
+	for _, s := range []struct {
+		of  nwfilter.State
+		ct  nft.CTState
+		bit uint32
+	}{
+		{nwfilter.New, nft.New, markNew},
+		{nwfilter.Established, nft.Established, markEstablished},
+		{nwfilter.Related, nft.Related, markRelated},
+		{nwfilter.Invalid, nft.Invalid, markInvalid},
+	} {
+		if rule.States&s.of != 0 {
+			states |= s.ct
+			bits |= s.bit
+		}
+	}
+	direction := nft.Original
+	if rule.CTDir == nwfilter.Reply {
+		direction = nft.Reply
+	}
+	if r.can.conntrack {
+		if states != 0 {
+			x = x.and(one(states))
+		}
+		if rule.CTDir != nwfilter.EitherWay {
+			x = x.and(one(direction))
+		}
+		return x
+	}
+	if bits == 0 {
+		bits = markNew | markEstablished | markRelated // a direction alone: some connection there must be
+	}
+	x = x.and(one(nft.Marked{Mask: bits, Not: true}))
+	if rule.CTDir != nwfilter.EitherWay {
+		m := nft.Marked{Mask: markReply}
+		if direction == nft.Reply {
+			m.Value = markReply
+		}
+		x = x.and(one(m))
+	}
+	return x
+}
+
+// keyed are the fields whose values can be elements of a set beside the port's name.
+func keyed(f nwfilter.Field) (nft.Field, bool) {
+	k, ok := map[nwfilter.Field]nft.Field{
+		nwfilter.EtherSrc: nft.EtherSaddr, nwfilter.EtherDst: nft.EtherDaddr,
+		nwfilter.ARPSrcMAC: nft.ARPSaddrEther, nwfilter.ARPDstMAC: nft.ARPDaddrEther,
+		nwfilter.ARPSrcIP: nft.ARPSaddrIP, nwfilter.ARPDstIP: nft.ARPDaddrIP,
+		nwfilter.IPv4Src: nft.IPSaddr, nwfilter.IPv4Dst: nft.IPDaddr, nwfilter.IPv6Src: nft.IP6Saddr, nwfilter.IPv6Dst: nft.IP6Daddr,
+	}[f]
+	return k, ok
+}
+
+// inSet reports whether a rule can look its slot up in a set. nf_tables names addresses of ARP and of IP after their type of
+// frame only; those of RARP stand in the rules.
+func inSet(rule *nwfilter.Rule, m *nwfilter.Match) bool {
+	f, ok := keyed(m.Field)
+	if !ok {
+		return false
+	}
+	t, _ := rule.Protocol.EtherType()
+	switch f {
+	case nft.ARPSaddrEther, nft.ARPDaddrEther, nft.ARPSaddrIP, nft.ARPDaddrIP:
+		return t == 0x0806
+	case nft.IPSaddr, nft.IPDaddr:
+		return t == 0x0800
+	case nft.IP6Saddr, nft.IP6Daddr:
+		return t == 0x86dd
+	}
+	return true
+}
+
+// written reports whether a slot's values stand in the rules, for some rule at least.
+func written(p *nwfilter.Program, slot nwfilter.SlotName) bool {
+	some := func(rules []nwfilter.Rule) bool {
+		for i := range rules {
+			for j := range rules[i].Matches {
+				if m := &rules[i].Matches[j]; m.Slot == slot && !inSet(&rules[i], m) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for i := range p.Chains {
+		if some(p.Chains[i].Rules) {
+			return true
+		}
+	}
+	return some(p.Packet)
+}
+
+// match is one condition of a rule.
+func (r *renderer) match(rule *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
+	if m.Slot == "" {
+		return literal(rule, m)
+	}
+	if !inSet(rule, m) {
+		var out exprs
+		for _, v := range r.port.Values[m.Slot] {
+			x, err := literal(rule, &nwfilter.Match{Field: m.Field, Not: m.Not, Value: v})
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, x...)
+		}
+		return out, nil
+	}
+	slot, err := slotOf(r.port.Program, m.Slot)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := keyed(m.Field)
+	port := nft.IIfName
+	if rule.Direction == nwfilter.In {
+		port = nft.OIfName
+	}
+	return one(nft.In{Key: []nft.Term{{Field: port}, {Field: f}}, Not: m.Not, Set: setName(slot)}), nil
+}
+
+func slotOf(p *nwfilter.Program, name nwfilter.SlotName) (nwfilter.Slot, error) {
+	for _, s := range p.Slots {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return nwfilter.Slot{}, fmt.Errorf("the program has no slot %q", name)
+}
