@@ -91,6 +91,7 @@ func Run(ctx context.Context, o Options) error {
 		ShareTables:     !s.NFTOwnedTables,
 		FirewallBackend: s.FirewallBackend,
 		SystemBus:       s.SystemBus,
+		MACFilter:       s.MACFilter,
 		OVSSocket:       s.OVSSocket, OVSWithin: time.Duration(s.OVSTimeoutSeconds) * time.Second,
 	})
 	if err != nil {

@@ -39,6 +39,8 @@ type Settings struct {
 	HealLinks bool `toml:"heal_links"`
 	// HealFirewall says that what others change of the firewall's rules of networks, and of forwarding, is put back.
 	HealFirewall bool `toml:"heal_firewall"`
+	// MACFilter says that guests send with the addresses of their NICs alone, where their documents do not say otherwise.
+	MACFilter bool `toml:"mac_filter"`
 	// FirewallBackend keeps the rules of networks: nftables or iptables; auto takes the first of them that works.
 	FirewallBackend string `toml:"firewall_backend"`
 	// NFTOwnedTables says that nobody else can change the firewall's tables, where the kernel knows owners of tables.

@@ -11,6 +11,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/engine/hook"
 	"taproom/internal/engine/lanbridge"
+	"taproom/internal/engine/nwfilters"
 	"taproom/internal/engine/storage"
 	"taproom/internal/engine/store"
 	"taproom/internal/host"
@@ -40,6 +41,7 @@ type Config struct {
 	LeaveLinks        bool          // what others do to links is not put back while the daemon runs
 	LeaveRules        bool          // nor what they do to the firewall's rules and to forwarding
 	ShareTables       bool          // others may change the firewall's tables, also where the kernel could keep them from that
+	MACFilter         bool          // guests send with their NICs' own addresses alone, where their documents do not say otherwise
 	OVSSocket         string        // of Open vSwitch's database; "" is where the distributions have it
 	OVSWithin         time.Duration // how long that may take to answer, and the switch to take a change up; 0 is 5 s
 	Identity          Identity
@@ -81,22 +83,24 @@ type Engine struct {
 	*fabric
 	floors floors
 	*storage.Pools
+	server.NWFilters // is nwfilters
 
-	cgroup   string // where guests' cgroups hang
-	problem  problems
-	troubles *troubles
-	healer   healer
-	now      func() time.Time
-	left     leftovers
-	switches switches
-	why      whyNot
-	glances  glances
-	repairs  *store.Store[repaired]
-	lan      *lanbridge.Mover // nil in a session
-	orphans  orphans
-	work     sync.WaitGroup // goroutines that belong to the engine
-	ctx      context.Context
-	cancel   context.CancelFunc
+	nwfilters *nwfilters.Filters
+	cgroup    string // where guests' cgroups hang
+	problem   problems
+	troubles  *troubles
+	healer    healer
+	now       func() time.Time
+	left      leftovers
+	switches  switches
+	why       whyNot
+	glances   glances
+	repairs   *store.Store[repaired]
+	lan       *lanbridge.Mover // nil in a session
+	orphans   orphans
+	work      sync.WaitGroup // goroutines that belong to the engine
+	ctx       context.Context
+	cancel    context.CancelFunc
 }
 
 var _ server.Backend = (*Engine)(nil)
@@ -135,6 +139,9 @@ func (e *Engine) Close() {
 		if run := d.view().run; run != nil {
 			run.letGo()
 		}
+	}
+	if e.nwfilters != nil {
+		e.nwfilters.Close()
 	}
 	e.work.Wait()
 	if e.lan != nil {

@@ -21,6 +21,8 @@ type healer struct {
 	patience heal.Patience
 	troubles map[heal.Thing]string // of what is not as it should be and is not put back
 	who      string                // changed the firewall's rules at last, where that was told
+	// filtersBy is who changed those of network filters at last, where that was told.
+	filtersBy string
 }
 
 // owned is whose things are.
@@ -111,6 +113,9 @@ func (e *Engine) healOwned(o owned) {
 		return
 	case heal.Forwarding:
 		e.healShared(o, e.healForwarding)
+		return
+	case heal.Filters:
+		e.healShared(o, e.healFilters)
 		return
 	case heal.Access:
 		e.healAccess(e.ctx, o)
@@ -242,10 +247,34 @@ func (r repair) somebody() string {
 
 // putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
 func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r repair) error {
+	commands := strings.TrimSpace(plan.String())
+	if !e.mayPutBack(r, len(plan) == 0, commands) {
+		return nil
+	}
+	if err := e.writeDown(plan); err != nil {
+		return err
+	}
+	if err := plan.Apply(ctx, env); err != nil {
+		return errors.Join(err, env.CloseTaps())
+	}
+	e.healer.untroubled(r.thing)
+	return nil
+}
+
+// untroubled takes back that a thing is not as it should be.
+func (h *healer) untroubled(t heal.Thing) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.troubles, t)
+}
+
+// mayPutBack reports whether a thing is to be put back. It is not when it is right already, nor when somebody insists; that is
+// shown. Commands are what would do it.
+func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
 	h, t := &e.healer, r.thing
 	now := e.now()
 	h.mu.Lock()
-	if len(plan) == 0 {
+	if right {
 		again := h.patience.Right(t)
 		_, troubled := h.troubles[t]
 		delete(h.troubles, t)
@@ -253,7 +282,7 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r
 		if again || troubled {
 			e.log.Info(r.what + " is as it should be again")
 		}
-		return nil
+		return false
 	}
 	h.patience.Forget(func(t heal.Thing) bool { return !known(healView{e}, t) })
 	allowed, news := h.patience.Allows(t, now)
@@ -261,35 +290,28 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r
 		h.patience.Repaired(t, now)
 	}
 	h.mu.Unlock()
-	commands := strings.TrimSpace(plan.String())
 	if !allowed {
 		if news {
 			by := ""
 			if r.who != "" {
 				by = " by " + r.who + " at last"
 			}
-			if !t.Kind.IsLink() { // dozens of lines
+			switch {
+			case t.Kind == heal.Filters:
+				commands = "systemctl restart taproomd"
+			case !t.Kind.IsLink(): // dozens of lines
 				commands = "taproom plan"
 			}
 			e.troubled(t, fmt.Sprintf("%s was put back %d times within a minute and changed again each time%s: it is left alone now; %s, or put it back by hand:\n%s",
 				r.what, heal.Most, by, r.instead, commands))
 		}
-		return nil
+		return false
 	}
 	if t.Kind == heal.Rules {
 		commands = fmt.Sprintf("%d lines", 1+strings.Count(commands, "\n"))
 	}
 	e.log.Warn(r.somebody()+" changed "+r.what+": it is put back; "+r.instead, "commands", commands)
-	if err := e.writeDown(plan); err != nil {
-		return err
-	}
-	if err := plan.Apply(ctx, env); err != nil {
-		return errors.Join(err, env.CloseTaps())
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.troubles, t)
-	return nil
+	return true
 }
 
 // troubled shows what is not put back, for as long as it is not as it should be.

@@ -211,6 +211,8 @@ func known(v heal.View, t heal.Thing) (ok bool) {
 		_, ok = v.Access(t.Owner, t.Name)
 	case heal.Bridge:
 		_, ok = v.Bridge(t.Owner, t.Name)
+	case heal.Filters: // what is not as it should be is found by looking alone
+		ok = true
 	default: // they are there for any network
 		ok = slices.ContainsFunc(v.All(), func(t heal.Thing) bool { return t.Kind == heal.Bridge })
 	}

@@ -77,6 +77,9 @@ func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *j
 	left := ports
 	for try := 1; ; try++ {
 		r.Ports = left
+		if err := e.filterLinks(ctx, r); err != nil { // before they can carry a frame
+			return env, err
+		}
 		want := linksOf(r)
 		r.Ports = ports
 		want.SwitchPorts = switchState(r) // they come last, all in one transaction; what is wrong with one is known before
@@ -100,6 +103,9 @@ func (e *Engine) makeLinks(ctx context.Context, r record, ports []port, trace *j
 		}
 		if err = e.lookAtLinks(); err == nil {
 			left, err = e.renamePorts(ports, taken.Names, never)
+		}
+		if err == nil {
+			err = e.unfilterLinks(ctx, r.UUID, taken.Names)
 		}
 		if err == nil {
 			err = again()

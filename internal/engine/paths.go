@@ -91,6 +91,15 @@ func (p Paths) ActiveNetworks() string { return filepath.Join(p.Run, "networks")
 // NetworkPorts is where ports of networks that clients made have a file each.
 func (p Paths) NetworkPorts() string { return filepath.Join(p.Run, "ports") }
 
+// NWFilters is where definitions of network filters lie, one file each.
+func (p Paths) NWFilters() string { return filepath.Join(p.Lib, "nwfilters") }
+
+// FilterBindings is where bindings of network filters that clients made have a file each.
+func (p Paths) FilterBindings() string { return filepath.Join(p.Run, "filterbindings") }
+
+// LearnedAddresses is where the addresses of filtered NICs have a file each that were learned.
+func (p Paths) LearnedAddresses() string { return filepath.Join(p.Run, "learned") }
+
 // GuestMemory is the folder of the file that a guest's memory is, where its document wants it in one.
 func (p Paths) GuestMemory(uuid string) string { return filepath.Join(p.Lib, "ram", uuid) }
 

@@ -36,10 +36,15 @@ func (p placement) portsFor(doc *spec.Domain) ([]port, error) {
 		one.Coalesce = nic.Coalesce.Frames()
 		linked, err := p.connect(doc, nic, &one)
 		if err == nil && !linked {
-			continue
+			if err = unfiltered(doc, &nic); err == nil {
+				continue
+			}
 		}
 		if err == nil {
 			one.Trust = one.trusts(&nic)
+			one.Filter, err = p.e.filterOf(doc, &nic, one)
+		}
+		if err == nil {
 			one.Shape, err = p.shapeOf(doc, &nic, one)
 		}
 		if err == nil {

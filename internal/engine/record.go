@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"taproom/internal/engine/nwfilters"
 	"taproom/internal/guest"
 	"taproom/internal/qemu/rxfilter"
 	"taproom/internal/spec"
@@ -105,6 +106,8 @@ type port struct {
 	Share *spec.NICShare `json:"share,omitempty"`
 	// Shape is how the NIC's traffic is bounded; nil is not at all.
 	Shape *portShape `json:"shape,omitempty"`
+	// Filter is what the NIC's frames are filtered by; nil is nothing.
+	Filter *nwfilters.Use `json:"filter,omitempty"`
 	// Direct is where a macvtap lies; nil for a tap.
 	Direct *directPort `json:"direct,omitempty"`
 	// Switch is what it is on a bridge of Open vSwitch; nil on a Linux bridge.

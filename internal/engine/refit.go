@@ -106,6 +106,9 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 	if err == nil {
 		err = e.tellPorts(ctx, "port-created", next, now)
 	}
+	if err == nil { // on its new network it has the new rules
+		err = r.screens.carryOut(ctx, e, next)
+	}
 	if err == nil {
 		err = r.moves.carryOut(ctx, e, run, next)
 	}
@@ -128,7 +131,7 @@ func (e *Engine) refit(ctx context.Context, d *domain, run *running, next *hardw
 				_ = e.step(back, run, s, nil)
 			}
 			r.shapes.takeBack(e, now, next)
-			if merr := errors.Join(r.shapes.carryOut(back, e, next, now), r.moves.carryOut(back, e, run, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now), r.believed.carryOut(back, e, now)); merr != nil {
+			if merr := errors.Join(r.shapes.carryOut(back, e, next, now), r.moves.carryOut(back, e, run, now), r.screens.carryOut(back, e, now), r.tags.carryOut(back, e, now), r.apart.carryOut(back, e, now), r.believed.carryOut(back, e, now)); merr != nil {
 				e.log.Error("a NIC is not back where it was", "domain", d.label, "error", merr)
 			}
 		}
@@ -154,6 +157,7 @@ type refitting struct {
 	moves     moves
 	tags      tags
 	apart     apart
+	screens   screens
 	shapes    reshaping
 	believed  believed
 	comes     []guest.Companion // of devices that come
@@ -177,6 +181,9 @@ func (r *refitting) plan() error {
 	}
 	r.apart = isolated(r.now, r.next)
 	if r.moves, err = e.moved(r.now, r.next); err != nil {
+		return err
+	}
+	if r.screens, err = e.refiltered(r.now, r.next); err != nil {
 		return err
 	}
 	if r.shapes, err = e.reshaped(r.now, r.next); err != nil {

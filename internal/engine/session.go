@@ -36,12 +36,12 @@ func (e *Engine) begin() []func(context.Context) error {
 	if e.cfg.Session == nil {
 		return []func(context.Context) error{
 			e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage,
-			e.openFabric, e.openLAN, e.learnLinks, e.takeOver, e.followLinks, e.followRules, e.pollSettings, e.followGuestNames, e.followTargets, e.tendLogs, e.autostart, e.keepZones,
+			e.openFabric, e.openFilters, e.openLAN, e.learnLinks, e.takeOver, e.followLinks, e.followRules, e.pollSettings, e.followGuestNames, e.followTargets, e.tendLogs, e.autostart, e.keepZones,
 		}
 	}
 	e.fabric = &fabric{}
 	return []func(context.Context) error{
-		e.openHome, e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage, e.takeOverGuests, e.tendLogs, e.autostart,
+		e.openHome, e.openPlaces, e.openHooks, e.openAllocators, e.openFacts, e.loadDefinitions, e.recallSaves, e.openStorage, e.openFilters, e.takeOverGuests, e.tendLogs, e.autostart,
 	}
 }
 
@@ -76,6 +76,7 @@ func (e *Engine) takeOverGuests(ctx context.Context) error {
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}
+	e.restoreFilters(ctx, guests)
 	return e.sweep(guests)
 }
 

@@ -163,5 +163,8 @@ func (e *Engine) removePorts(ctx context.Context, rec record) error {
 	if _, err := e.converge(ctx, state.State{}, scope); err != nil {
 		return err
 	}
+	if err := e.unfilterLinks(ctx, rec.UUID, filteredNames(rec.Ports)); err != nil { // now that they carry nothing any more
+		return err
+	}
 	return e.giveBackAddresses(ctx, rec)
 }

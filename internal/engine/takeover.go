@@ -37,6 +37,7 @@ func (e *Engine) takeOver(ctx context.Context) error {
 	if err := e.findOrphans(ctx, guests); err != nil {
 		return err
 	}
+	e.restoreFilters(ctx, guests)
 	e.recallForwards(ctx, &want)
 	want = want.Merge(e.orphans.links()).Merge(e.accessNow())
 	want.SwitchPorts = nil // whether Open vSwitch answers is no matter of the others

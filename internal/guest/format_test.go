@@ -43,7 +43,8 @@ func daemonReads() map[string]string {
 	return map[string]string{
 		"name": "", "uuid": "", "title": "", "description": "", "metadata": "applications' own",
 		"on_poweroff": "", "on_reboot": "", "on_crash": "", "currentMemory": "", "currentMemory/@unit": "", "memory/@unit": "",
-		"devices/interface/coalesce/rx/frames/@max": "", "devices/interface/port/@isolated": "", "devices/interface/bandwidth/inbound/@average": "KiB/s", "devices/interface/bandwidth/inbound/@peak": "KiB/s", "devices/interface/bandwidth/inbound/@burst": "KiB",
+		"devices/interface/coalesce/rx/frames/@max": "", "devices/interface/port/@isolated": "", "devices/interface/filterref/@filter": "", "devices/interface/filterref/parameter/@name": "", "devices/interface/filterref/parameter/@value": "",
+		"devices/interface/bandwidth/inbound/@average": "KiB/s", "devices/interface/bandwidth/inbound/@peak": "KiB/s", "devices/interface/bandwidth/inbound/@burst": "KiB",
 		"devices/interface/bandwidth/inbound/@floor": "KiB/s", "devices/interface/bandwidth/outbound/@average": "KiB/s", "devices/interface/bandwidth/outbound/@peak": "KiB/s", "devices/interface/bandwidth/outbound/@burst": "KiB",
 		"devices/interface/target/@dev": "", "devices/interface/target/@managed": "", "devices/interface/@trustGuestRxFilters": "",
 		"devices/emulator": "", "devices/tpm/backend/@persistent_state": "", "devices/tpm/backend/active_pcr_banks": "",

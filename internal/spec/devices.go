@@ -190,7 +190,7 @@ type Interface struct {
 	Model       *InterfaceModel  `xml:"model"`
 	Driver      *NICDriver       `xml:"driver"`
 	Backend     *NICBackend      `xml:"backend"`
-	FilterRef   *Element         `xml:"filterref"`
+	FilterRef   *FilterRef       `xml:"filterref"`
 	Link        *LinkState       `xml:"link"`
 	MTU         *MTU             `xml:"mtu"`
 	Coalesce    *Coalesce        `xml:"coalesce"`

@@ -69,6 +69,7 @@ func (d *Domain) readHostAccess() (all []HostAccess, err error) {
 		}
 		name := t.name[strings.IndexByte(t.name, ':')+1:]
 		switch {
+		case depth == 0 && t.kind == tokenStart && uri == TaproomNamespace && name == "macFilter": // see MACFilters
 		case depth == 0 && t.kind == tokenStart && uri == TaproomNamespace:
 			if name != "hostAccess" {
 				fail("taproom knows no <%s>; there is <taproom:hostAccess>", t.name)

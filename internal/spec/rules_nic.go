@@ -15,7 +15,6 @@ func nicRules() map[string]rule {
 		"devices/interface/target/@managed":      yesNo(),
 		"devices/interface/link/@state":          values("up down", ""),
 		"devices/interface/mtu/@size":            number(68, 65535),
-		"devices/interface/filterref":            refuse("network filters are not implemented yet"),
 		"devices/interface/route":                refuse("routes are given by the network's DHCP"),
 		"devices/interface/backenddomain":        refuse("it is for Xen guests"),
 		"devices/interface/guest":                refuse("it is for containers"),

@@ -201,6 +201,11 @@ func (n *Interface) check() error {
 			return invalid(at+"mac/@address", "%s", err)
 		}
 	}
+	if n.FilterRef != nil {
+		if err := n.FilterRef.Check(at + "filterref"); err != nil {
+			return err
+		}
+	}
 	src := n.Source
 	if src == nil {
 		src = &InterfaceSource{}

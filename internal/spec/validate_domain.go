@@ -15,7 +15,7 @@ func (d *Domain) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		d.checkIdentity, d.checkMemory, d.checkVCPUs, d.checkMemorySettings, d.checkThreads, d.checkLimits, d.checkOS, d.checkSysinfo, d.checkFeatures, d.checkClock, d.checkQEMU, d.checkHostAccess,
+		d.checkIdentity, d.checkMemory, d.checkVCPUs, d.checkMemorySettings, d.checkThreads, d.checkLimits, d.checkOS, d.checkSysinfo, d.checkFeatures, d.checkClock, d.checkQEMU, d.checkHostAccess, d.checkMACFilters,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -189,28 +189,21 @@ const (
 	ProcConnectSecretEventDeregisterAny         = 381
 )
 
-// What there is none of here: filters, secrets, host devices. Lists are empty, lookups find nothing.
+// What there is none of here: secrets, interfaces of the host that are defined. Lists are empty, lookups find nothing.
 const (
-	ProcConnectListAllInterfaces       = 284
-	ProcConnectListInterfaces          = 127
-	ProcConnectNumOfInterfaces         = 126
-	ProcConnectListDefinedInterfaces   = 138
-	ProcConnectNumOfDefinedInterfaces  = 137
-	ProcInterfaceLookupByName          = 128
-	ProcInterfaceLookupByMACString     = 129
-	ProcInterfaceIsActive              = 156
-	ProcConnectListAllNWFilters        = 286
-	ProcConnectListNWFilters           = 179
-	ProcConnectNumOfNWFilters          = 178
-	ProcNWFilterLookupByName           = 175
-	ProcNWFilterLookupByUUID           = 176
-	ProcConnectListAllNWFilterBindings = 401
-	ProcNWFilterBindingLookupByPortDev = 397
-	ProcConnectListAllSecrets          = 287
-	ProcConnectListSecrets             = 140
-	ProcConnectNumOfSecrets            = 139
-	ProcSecretLookupByUUID             = 141
-	ProcSecretLookupByUsage            = 147
+	ProcConnectListAllInterfaces      = 284
+	ProcConnectListInterfaces         = 127
+	ProcConnectNumOfInterfaces        = 126
+	ProcConnectListDefinedInterfaces  = 138
+	ProcConnectNumOfDefinedInterfaces = 137
+	ProcInterfaceLookupByName         = 128
+	ProcInterfaceLookupByMACString    = 129
+	ProcInterfaceIsActive             = 156
+	ProcConnectListAllSecrets         = 287
+	ProcConnectListSecrets            = 140
+	ProcConnectNumOfSecrets           = 139
+	ProcSecretLookupByUUID            = 141
+	ProcSecretLookupByUsage           = 147
 )
 
 // Storage pools and their volumes.

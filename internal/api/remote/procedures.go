@@ -13,6 +13,7 @@ func Procedures() []Procedure {
 		sleepProcedures(),
 		networkProcedures(),
 		networkPortProcedures(),
+		nwfilterProcedures(),
 		eventProcedures(),
 		storageProcedures(),
 		balloonProcedures(),
@@ -185,7 +186,7 @@ func eventProcedures() []Procedure {
 	}
 }
 
-// absentProcedures: What there is none of here: filters, secrets, host devices. Lists are empty, lookups find nothing.
+// absentProcedures: What there is none of here: secrets, interfaces of the host that are defined. Lists are empty, lookups find nothing.
 func absentProcedures() []Procedure {
 	return []Procedure{
 		proc[NeedFlags, Empty](ProcConnectListAllInterfaces, "CONNECT_LIST_ALL_INTERFACES", ReadOnly|Priority|Quick),
@@ -196,13 +197,6 @@ func absentProcedures() []Procedure {
 		proc[String, NameMAC](ProcInterfaceLookupByName, "INTERFACE_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
 		proc[String, NameMAC](ProcInterfaceLookupByMACString, "INTERFACE_LOOKUP_BY_MAC_STRING", ReadOnly|Priority|Quick),
 		proc[NameMAC, Int](ProcInterfaceIsActive, "INTERFACE_IS_ACTIVE", ReadOnly|Priority|Quick),
-		proc[NeedFlags, Empty](ProcConnectListAllNWFilters, "CONNECT_LIST_ALL_NWFILTERS", ReadOnly|Priority|Quick),
-		proc[Int, Strings](ProcConnectListNWFilters, "CONNECT_LIST_NWFILTERS", ReadOnly|Priority|Quick),
-		proc[xdr.Void, Int](ProcConnectNumOfNWFilters, "CONNECT_NUM_OF_NWFILTERS", ReadOnly|Priority|Quick),
-		proc[String, Network](ProcNWFilterLookupByName, "NWFILTER_LOOKUP_BY_NAME", ReadOnly|Priority|Quick),
-		proc[UUID, Network](ProcNWFilterLookupByUUID, "NWFILTER_LOOKUP_BY_UUID", ReadOnly|Priority|Quick),
-		proc[NeedFlags, Empty](ProcConnectListAllNWFilterBindings, "CONNECT_LIST_ALL_NWFILTER_BINDINGS", ReadOnly|Priority|Quick),
-		proc[String, xdr.Void](ProcNWFilterBindingLookupByPortDev, "NWFILTER_BINDING_LOOKUP_BY_PORT_DEV", ReadOnly|Priority|Quick),
 		proc[NeedFlags, Empty](ProcConnectListAllSecrets, "CONNECT_LIST_ALL_SECRETS", ReadOnly|Priority|Quick),
 		proc[Int, Strings](ProcConnectListSecrets, "CONNECT_LIST_SECRETS", ReadOnly|Priority|Quick),
 		proc[xdr.Void, Int](ProcConnectNumOfSecrets, "CONNECT_NUM_OF_SECRETS", ReadOnly|Priority|Quick),

@@ -62,6 +62,12 @@ const (
 	OwnTraffic = 15 // own.TrafficRequest → own.TrafficResult
 
 	OwnForwards = 16 // own.ForwardsRequest → own.ForwardsResult
+
+	OwnFilters     = 17 // "" → own.FiltersResult
+	OwnFilterShow  = 18 // own.FilterShowRequest → own.FilterShowResult
+	OwnFilterStats = 19 // own.FilterStatsRequest → own.FilterStatsResult
+
+	OwnFilterExplain = 20 // own.FilterExplainRequest → own.FilterExplainResult
 )
 
 // OwnProcedures are all calls of taproom's own program.
@@ -81,6 +87,10 @@ func OwnProcedures() []Procedure {
 		proc[JSON, JSON](OwnBridge, "OWN_BRIDGE", BeforeOpen),
 		proc[JSON, JSON](OwnTraffic, "OWN_TRAFFIC", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnForwards, "OWN_FORWARDS", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnFilters, "OWN_FILTERS", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnFilterShow, "OWN_FILTER_SHOW", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnFilterStats, "OWN_FILTER_STATS", ReadOnly|Priority|BeforeOpen),
+		proc[JSON, JSON](OwnFilterExplain, "OWN_FILTER_EXPLAIN", ReadOnly|Priority|BeforeOpen),
 		proc[JSON, JSON](OwnUnsubscribe, "OWN_UNSUBSCRIBE", ReadOnly|Priority|Quick|BeforeOpen),
 	}
 }

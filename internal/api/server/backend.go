@@ -39,6 +39,8 @@ type Backend interface {
 	Monitors
 	Networks
 	NetworkPorts
+	NWFilters
+	FilterViews
 	LANBridges
 	Forwards
 	Storage

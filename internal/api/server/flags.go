@@ -15,11 +15,11 @@ func knownFlags(procedure uint32) (mask uint32, limited bool) {
 	switch procedure {
 	case remote.ProcDomainCreateXML, remote.ProcDomainCreateWithFlags:
 		return StartPaused | StartAutodestroy | StartBypassCache | StartForceBoot | StartValidate | StartResetNVRAM, true
-	case remote.ProcDomainDefineXMLFlags, remote.ProcNetworkDefineXMLFlags, remote.ProcNetworkCreateXMLFlags:
+	case remote.ProcDomainDefineXMLFlags, remote.ProcNetworkDefineXMLFlags, remote.ProcNetworkCreateXMLFlags, remote.ProcNWFilterDefineXMLFlags, remote.ProcNWFilterBindingCreateXML:
 		return DefineValidate, true
 	case remote.ProcDomainShutdownFlags, remote.ProcDomainReboot:
 		return ShutdownAcpiPowerBtn | ShutdownGuestAgent | ShutdownInitctl | ShutdownSignal | ShutdownParavirt, true
-	case remote.ProcDomainReset:
+	case remote.ProcDomainReset, remote.ProcNWFilterGetXMLDesc, remote.ProcNWFilterBindingGetXMLDesc:
 		return 0, true
 	case remote.ProcDomainDestroyFlags:
 		return DestroyGraceful, true

@@ -11,20 +11,17 @@ import (
 // (virt-manager asks for everything) must not take "not supported" for a broken connection.
 func bindAbsent(p *program) {
 	for _, n := range []uint32{
-		remote.ProcConnectListAllInterfaces,
-		remote.ProcConnectListAllNWFilters, remote.ProcConnectListAllNWFilterBindings, remote.ProcConnectListAllSecrets,
+		remote.ProcConnectListAllInterfaces, remote.ProcConnectListAllSecrets,
 	} {
 		bind(p, n, func(*request, *remote.NeedFlags, *remote.Empty) error { return nil })
 	}
 	for _, n := range []uint32{
-		remote.ProcConnectListInterfaces,
-		remote.ProcConnectListDefinedInterfaces, remote.ProcConnectListNWFilters, remote.ProcConnectListSecrets,
+		remote.ProcConnectListInterfaces, remote.ProcConnectListDefinedInterfaces, remote.ProcConnectListSecrets,
 	} {
 		bind(p, n, func(*request, *remote.Int, *remote.Strings) error { return nil })
 	}
 	for _, n := range []uint32{
-		remote.ProcConnectNumOfInterfaces,
-		remote.ProcConnectNumOfDefinedInterfaces, remote.ProcConnectNumOfNWFilters, remote.ProcConnectNumOfSecrets,
+		remote.ProcConnectNumOfInterfaces, remote.ProcConnectNumOfDefinedInterfaces, remote.ProcConnectNumOfSecrets,
 	} {
 		bind(p, n, func(*request, *xdr.Void, *remote.Int) error { return nil })
 	}
@@ -43,15 +40,6 @@ func bindAbsentObjects(p *program) {
 	bind(p, remote.ProcInterfaceLookupByName, byString)
 	bind(p, remote.ProcInterfaceLookupByMACString, byString)
 	bind(p, remote.ProcInterfaceIsActive, func(_ *request, a *remote.NameMAC, _ *remote.Int) error { return noInterface(a.Name) })
-	bind(p, remote.ProcNWFilterLookupByName, func(_ *request, a *remote.String, _ *remote.Network) error {
-		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching name '%s'", a.S)
-	})
-	bind(p, remote.ProcNWFilterLookupByUUID, func(_ *request, a *remote.UUID, _ *remote.Network) error {
-		return virterr.New(virterr.NoNWFilter, "no nwfilter with matching uuid '%s'", a.UUID)
-	})
-	bind(p, remote.ProcNWFilterBindingLookupByPortDev, func(_ *request, a *remote.String, _ *xdr.Void) error {
-		return virterr.New(virterr.NoNWFilterBinding, "no nwfilter binding for port dev '%s'", a.S)
-	})
 	bind(p, remote.ProcSecretLookupByUUID, func(_ *request, a *remote.UUID, _ *xdr.Void) error {
 		return noSecret(a.UUID)
 	})

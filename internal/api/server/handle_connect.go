@@ -46,6 +46,7 @@ func newPrograms() map[uint32]*program {
 	bindPlacements(p)
 	bindTunables(p)
 	bindNodeDevices(p)
+	bindNWFilters(p)
 	bindAbsent(p)
 	own := newProgram(remote.OwnProcedures())
 	bindOwn(own)

@@ -44,6 +44,7 @@ func bindOwn(p *program) {
 	})
 	bindLeases(p)
 	bindForwards(p)
+	bindFilters(p)
 	bindJSON(p, remote.OwnWhy, func(q *request, a own.WhyRequest) (own.WhyResult, error) { return q.backend.Why(q.conn.asked, a) })
 	bindJSON(p, remote.OwnBridge, func(q *request, a own.BridgeRequest) (own.BridgeResult, error) { return q.backend.LANBridge(q.ctx, a) })
 	bindJSON(p, remote.OwnMissing, func(q *request, _ none) (own.Missing, error) { return q.conn.srv.missing.list(), nil })

@@ -84,7 +84,7 @@ func golden(t *testing.T, name string, run func(args []string) string) {
 // Every file is one story on one daemon; virsh is the distribution's, unmodified.
 func TestVirshPrintsWhatItAlwaysDid(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"domain.golden", "network.golden", "host.golden", "errors.golden", "agent.golden"} {
+	for _, name := range []string{"domain.golden", "network.golden", "host.golden", "errors.golden", "agent.golden", "nwfilter.golden"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := servertest.Serve(t, server.Options{Backend: servertest.New()})

@@ -27,8 +27,9 @@ func guestOn(emulator, name, devices string) string {
 
 const vnc = `<graphics type='vnc' port='-1' autoport='yes' listen='127.0.0.1'/><video><model type='vga'/></video>`
 
+// nic has no boot ROM: a machine that would boot from it emulates the search for a server as long as it runs.
 func nic(network string) string {
-	return fmt.Sprintf(`<interface type='network'><source network='%s'/><model type='virtio'/></interface>`, network)
+	return fmt.Sprintf(`<interface type='network'><source network='%s'/><model type='virtio'/><rom enabled='no'/></interface>`, network)
 }
 
 // disk is a disk in a file; format may be followed by more of the element.

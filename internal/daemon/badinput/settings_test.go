@@ -36,7 +36,7 @@ func TestSettings(t *testing.T) {
 	for _, c := range []struct{ name, toml, want string }{
 		{"no TOML", "uid_first: 7\n", "ROOT/etc/taproom/taproomd.toml: line 1: expected '=' after key"},
 		{"binary", "\x00\x01\x02", "ROOT/etc/taproom/taproomd.toml: line 1: invalid character at start of key: U+0000"},
-		{"unknown setting", "emulater = '/usr/bin/qemu'\nuid_frist = 3\n", "ROOT/etc/taproom/taproomd.toml: there are no settings emulater (line 1), uid_frist (line 2); there are group, emulator, uid_first, uid_count, vnc_port_first, vnc_port_last, qemu_ready_seconds, ovs_socket, ovs_timeout_seconds, heal_links, heal_firewall, firewall_backend, nft_owned_tables, system_bus, save_image_format, dump_image_format"},
+		{"unknown setting", "emulater = '/usr/bin/qemu'\nuid_frist = 3\n", "ROOT/etc/taproom/taproomd.toml: there are no settings emulater (line 1), uid_frist (line 2); there are group, emulator, uid_first, uid_count, vnc_port_first, vnc_port_last, qemu_ready_seconds, ovs_socket, ovs_timeout_seconds, heal_links, heal_firewall, mac_filter, firewall_backend, nft_owned_tables, system_bus, save_image_format, dump_image_format"},
 		{"wrong kind", "uid_first = 'many'\n", "ROOT/etc/taproom/taproomd.toml: line 1: uid_first has a value of a wrong kind"},
 		{"root", "uid_first = 0\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 0 and 65536 are no range of users without root"},
 		{"no users", "uid_first = 70000\nuid_count = 0\n", "ROOT/etc/taproom/taproomd.toml: uid_first and uid_count: 70000 and 0 are no range of users without root"},

@@ -1,9 +1,9 @@
 // Package crashtest holds the promise that a daemon can be killed at any instruction: nothing that was answered is undone,
 // nothing is left half-made, and guests go on running. It has tests only.
 //
-// A test kills the daemon at every call into host/, counted by the daemon itself, until a run gets to its end; others kill
+// A test kills the daemon at every call into host/ (in the long run, and at one in several else), counted by the daemon itself, until a run gets to its end; others kill
 // it at random times, or end what it looks after. After each kill a daemon starts again and is held against what clients
 // were answered, and the machine against what the daemon lists.
 //
-// TAPROOM_LONG=1 asks for more of it, TAPROOM_SEED=n for the choices of an earlier random run.
+// TAPROOM_LONG=1 (make crash) asks for all of it, TAPROOM_SEED=n for the choices of an earlier random run.
 package crashtest

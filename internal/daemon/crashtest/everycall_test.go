@@ -14,6 +14,9 @@ import (
 	"taproom/internal/daemon/daemontest"
 )
 
+// usual is at which calls a daemon is killed where the trial does not say: one in so many; each of them in the long run (make crash).
+const usual = 8
+
 // side is how many daemons are killed side by side.
 const side = 3
 
@@ -23,7 +26,7 @@ type trial struct {
 	before func(w *world) error                   // what there is when the daemon starts
 	drive  func(w *world, c *client.Client) error // what clients do
 	after  func(w *world) error                   // what must hold when it was killed, or was not
-	stride int                                    // outside of the long run, it is killed at every so many calls; 0 is each
+	stride int                                    // outside of the long run, it is killed at every so many calls; 0 is one in usual
 	alone  bool                                   // there is one world, since each costs much; in the long run the stride is a small one
 }
 
@@ -33,8 +36,10 @@ func everyCall(t *testing.T, tr trial) {
 	switch {
 	case long() && tr.alone:
 		tr.stride = max(1, tr.stride/25)
-	case long() || tr.stride == 0:
+	case long():
 		tr.stride = 1
+	case tr.stride == 0:
+		tr.stride = usual
 	}
 	sides := side
 	if tr.alone {

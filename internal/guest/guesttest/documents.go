@@ -103,6 +103,7 @@ var devices = map[string][]string{
 		`<interface type='network'><source network='default'/><bandwidth><inbound average='1000' peak='2000' burst='100' floor='100'/><outbound average='1000' peak='2000' burst='100'/></bandwidth><model type='virtio'/></interface>`,
 		`<interface type='user'><backend type='passt'/><model type='virtio'/></interface>`,
 		`<interface type='bridge'><source bridge='br0'/><vlan><tag id='7'/></vlan><virtualport type='openvswitch'/><model type='virtio'/></interface>`,
+		`<interface type='bridge'><source bridge='br0'/><filterref filter='clean-traffic'><parameter name='IP' value='192.0.2.7'/></filterref><model type='virtio'/></interface>`,
 		`<interface type='udp'><source address='127.0.0.1' port='7'><local address='127.0.0.1' port='9'/></source><model type='virtio'/></interface>`,
 	},
 	"smartcard": {`<graphics type='spice' autoport='yes'/><smartcard mode='passthrough' type='spicevmc'/>`},

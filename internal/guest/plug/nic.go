@@ -7,7 +7,7 @@ import (
 )
 
 // changeInterface changes of a running guest's NIC what the guest need not be asked for: the state of the link, what bounds its
-// traffic, the network or bridge at its other end, the VLANs of a port of Open vSwitch, and whether one of a Linux bridge is isolated. Of a definition it changes all there is of a NIC.
+// traffic and what filters it, the network or bridge at its other end, the VLANs of a port of Open vSwitch, and whether one of a Linux bridge is isolated. Of a definition it changes all there is of a NIC.
 func changeInterface(n, by *spec.Interface, running bool) error {
 	if by.MAC == nil { // it was found by its name or its place
 		by.MAC = n.MAC
@@ -19,7 +19,7 @@ func changeInterface(n, by *spec.Interface, running bool) error {
 	if err := sameNIC(n, by); err != nil {
 		return err
 	}
-	n.Link, n.Bandwidth = by.Link, by.Bandwidth
+	n.Link, n.Bandwidth, n.FilterRef = by.Link, by.Bandwidth, by.FilterRef
 	if by.TrustRx != "" {
 		n.TrustRx = by.TrustRx
 	}
@@ -64,9 +64,6 @@ func sameNIC(n, by *spec.Interface) error {
 			return fixedNIC("cannot modify network " + part.what)
 		}
 	}
-	if !says(spec.Interface{FilterRef: n.FilterRef}, spec.Interface{FilterRef: by.FilterRef}) {
-		return refused("cannot modify network device filter: network filters are not changed while a guest runs yet")
-	}
 	switch {
 	case n.OnSwitch() != by.OnSwitch():
 		return fixedNIC("cannot modify network device virtual port")
@@ -74,7 +71,7 @@ func sameNIC(n, by *spec.Interface) error {
 		return fixedNIC("cannot modify network device VLAN")
 	}
 	rest := *by // what has no name above
-	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link, rest.VLAN, rest.Bandwidth = "", "", nil, nil, nil, nil, nil, nil
+	rest.Type, rest.TrustRx, rest.MAC, rest.Model, rest.Target, rest.Link, rest.VLAN, rest.Bandwidth, rest.FilterRef = "", "", nil, nil, nil, nil, nil, nil, nil
 	if bridged(n) {
 		rest.Source, rest.Port = nil, nil
 	}

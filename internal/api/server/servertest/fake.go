@@ -19,6 +19,7 @@ import (
 // concurrent use.
 type Fake struct {
 	noStorage
+	filters
 
 	// Block, when set, is called with the name of every call that has a context, before it does anything: tests hold a
 	// call up with it, make it fail, or make it panic.

@@ -285,8 +285,32 @@ $ nodedev-list --cap system
 computer
 [exit 0]
 $ nwfilter-list
- UUID   Name
---------------
+ UUID                                   Name
+-----------------------------------------------------------------
+ <uuid>   allow-arp
+ <uuid>   allow-dhcp
+ <uuid>   allow-dhcp-server
+ <uuid>   allow-dhcpv6
+ <uuid>   allow-dhcpv6-server
+ <uuid>   allow-incoming-ipv4
+ <uuid>   allow-incoming-ipv6
+ <uuid>   allow-ipv4
+ <uuid>   allow-ipv6
+ <uuid>   clean-traffic
+ <uuid>   clean-traffic-gateway
+ <uuid>   no-arp-ip-spoofing
+ <uuid>   no-arp-mac-spoofing
+ <uuid>   no-arp-spoofing
+ <uuid>   no-ip-multicast
+ <uuid>   no-ip-spoofing
+ <uuid>   no-ipv6-multicast
+ <uuid>   no-ipv6-spoofing
+ <uuid>   no-mac-broadcast
+ <uuid>   no-mac-spoofing
+ <uuid>   no-other-l2-traffic
+ <uuid>   no-other-rarp-traffic
+ <uuid>   qemu-announce-self
+ <uuid>   qemu-announce-self-rarp
 [exit 0]
 $ nwfilter-binding-list
  Port Dev   Filter

@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"taproom/internal/api/virterr"
+	"taproom/internal/network/nwfilter"
+	"taproom/internal/network/nwfilter/nftables"
+)
+
+// openFilterRules opens what keeps the rules of network filters, and follows what others do to them.
+func (e *Engine) openFilterRules(ctx context.Context) (nwfilter.Backend, error) {
+	if e.cfg.Session != nil {
+		return nil, needsRoot("a network filter")
+	}
+	if e.nft == nil {
+		return nil, virterr.New(virterr.ConfigUnsupported, "network filters need nf_tables, which this kernel has not (CONFIG_NF_TABLES)")
+	}
+	b, err := nftables.Open(ctx, e.nft, e.k, e.cfg.Identity.Table)
+	if err != nil {
+		return nil, fmt.Errorf("open the rules of network filters: %w", err)
+	}
+	e.followFilterRules(b)
+	return b, nil
+}
