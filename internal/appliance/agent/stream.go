@@ -71,7 +71,7 @@ func (s *streams) sink(ctx context.Context, r wire.Sink) (wire.Listening, error)
 		}
 		closer, port = l, l.LocalAddr().(*net.UDPAddr).Port
 		_ = l.(*net.UDPConn).SetReadBuffer(4 << 20) // what the kernel allows of it
-		s.tasks.Go(func() { drain(l.(*net.UDPConn), one) })
+		s.tasks.Go(func() { drainDatagrams(l.(*net.UDPConn), one) })
 	default:
 		return wire.Listening{}, fmt.Errorf("a sink of protocol %q: there are tcp and udp", r.Protocol)
 	}
@@ -101,15 +101,11 @@ func (s *streams) accept(ctx context.Context, l net.Listener, one *sink) {
 	}
 }
 
-// drain reads to the end, without having the kernel copy what it throws away where that is TCP.
-func drain(c net.Conn, one *sink) {
+// drain reads a stream to its end, without having the kernel copy what is thrown away.
+func drain(c *net.TCPConn, one *sink) {
 	buf := make([]byte, streamChunk)
-	read := c.Read
-	if t, tcp := c.(*net.TCPConn); tcp {
-		read = func(b []byte) (int, error) { return discard(t, b) }
-	}
 	for {
-		n, err := read(buf)
+		n, err := discard(c, buf)
 		if n > 0 {
 			one.take(n)
 		}

@@ -32,6 +32,9 @@ type Image struct {
 	// Within names the files and folders that the image may lead to: backing files, and files that hold an image's data.
 	// None: it must stand alone.
 	Within []string
+	// Copy is opened instead of Path, of which it is a copy: the path of a file that may have no name in any folder. What the image leads to is found
+	// from Path. "": Path is opened.
+	Copy string
 }
 
 // Layer is one open image of a chain.
@@ -93,7 +96,7 @@ var (
 
 // Open opens an image and all below it. An error is an *Error, or says that ctx is done: a large chain takes seconds to look at.
 func Open(ctx context.Context, k *host.Kernel, i Image) (Chain, error) {
-	o := opening{ctx: ctx, k: k, within: i.Within}
+	o := opening{ctx: ctx, k: k, within: i.Within, copied: i.Copy}
 	path, format := i.Path, i.Format
 	for {
 		o.names = append(o.names, path)
@@ -119,6 +122,7 @@ type opening struct {
 	ctx    context.Context
 	k      *host.Kernel
 	within []string
+	copied string // opened instead of the first image
 	names  []string
 	chain  Chain
 	seen   []os.FileInfo // of all files of the chain
@@ -235,10 +239,16 @@ func (o *opening) open(path string, write, named bool) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	defer at.Close()
+	defer func() { _ = at.Close() }()
 	var l Layer
 	if l.Path, err = o.k.PathOf(at); err == nil && named {
 		err = o.allowed(l.Path)
+	}
+	if err == nil && o.copied != "" && !named {
+		_ = at.Close()
+		if at, err = o.k.OpenFile(o.copied, unix.O_PATH, 0); err != nil {
+			return Layer{}, err
+		}
 	}
 	if err == nil {
 		l.Device, err = o.isDisk(at)

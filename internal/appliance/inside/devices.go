@@ -88,6 +88,7 @@ func (d disks) describe(name string) proto.Device {
 	return proto.Device{
 		Name: name, Serial: pid1.Serial(dir), Mapped: pid1.ReadText(filepath.Join(dir, "dm/name")),
 		Size: number(dir, "size") * sector, Sector: uint32(number(dir, "queue/logical_block_size")), ReadOnly: number(dir, "ro") != 0,
+		Below: pid1.ReadNames(filepath.Join(dir, "slaves")),
 	}
 }
 

@@ -52,10 +52,15 @@ func (t tree) statfs(_ context.Context, r *proto.Call) (proto.Message, error) {
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
 		return nil, err
 	}
-	return &proto.Statfs{
+	m := statfs(&s)
+	return &m, nil
+}
+
+func statfs(s *unix.Statfs_t) proto.Statfs {
+	return proto.Statfs{
 		Type: s.Type, BlockSize: s.Frsize, Blocks: s.Blocks, Free: s.Bfree, Available: s.Bavail,
 		Files: s.Files, FilesFree: s.Ffree, NameMax: s.Namelen,
-	}, nil
+	}
 }
 
 // list sends what is in a folder, in pieces.
@@ -69,9 +74,8 @@ func (t tree) list(ctx context.Context, r *proto.Call) (proto.Message, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	const piece = 128
 	for ctx.Err() == nil {
-		names, err := dir.Readdirnames(piece)
+		names, err := dir.Readdirnames(namesAtOnce)
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}

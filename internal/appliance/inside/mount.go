@@ -22,16 +22,11 @@ func (s *system) mount(ctx context.Context, r *proto.Call) (proto.Message, error
 	if err := r.Args(&m); err != nil {
 		return nil, err
 	}
-	device, err := hostDisks().open(ctx, m.Device)
+	device, err := openMountable(ctx, m.Device, &m.Type)
 	if err != nil {
 		return nil, err
 	}
 	defer device.Close()
-	if m.Type == "" {
-		if m.Type, err = mountable(device); err != nil {
-			return nil, err
-		}
-	}
 	at, err := s.tree.mountPoint(m.At)
 	if err != nil {
 		return nil, fmt.Errorf("mount at %s: %w", m.At, err)
@@ -46,6 +41,19 @@ func (s *system) mount(ctx context.Context, r *proto.Call) (proto.Message, error
 		return nil, fmt.Errorf("mount it as %s, options %q: %w", m.Type, options, err)
 	}
 	return &proto.Mounted{Device: path.Base(device.Name()), At: clean(m.At), Type: m.Type, Options: options}, nil
+}
+
+// openMountable opens a device, and finds the type of its file system where kind has none.
+func openMountable(ctx context.Context, name string, kind *string) (*os.File, error) {
+	device, err := hostDisks().open(ctx, name)
+	if err != nil || *kind != "" {
+		return device, err
+	}
+	if *kind, err = mountable(device); err != nil {
+		_ = device.Close()
+		return nil, err
+	}
+	return device, nil
 }
 
 // mountable is the type of file system on a device.

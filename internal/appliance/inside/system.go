@@ -15,6 +15,8 @@ type system struct {
 	identity            *identity
 	children            children
 	network             network
+	windows             windows
+	insiders            insiders
 
 	toolsLock    sync.Mutex
 	toolsMounted bool
@@ -45,6 +47,11 @@ func (s *system) server() *proto.Server {
 			proto.OpRun:     s.run,
 			proto.OpConnect: s.connect,
 			proto.OpRelease: s.releaseDisk,
+			proto.OpWalk:    s.tree.walk,
+			proto.OpGlance:  s.glance,
+			proto.OpTrim:    s.tree.trim,
+			proto.OpReread:  s.reread,
+			proto.OpResize:  s.windows.change,
 
 			proto.OpRead:        s.tree.read,
 			proto.OpWrite:       s.tree.write,

@@ -121,14 +121,14 @@ func (l *Launcher) runSpec(use memoryUse, memory *os.File) runSpec {
 // greet tells the guest who it is. Without that, clones of one template would draw the same random numbers.
 func (a *Appliance) greet(ctx context.Context) error {
 	a.agent = proto.NewClient(a.vm.line())
-	return a.hello(ctx)
-}
-
-func (a *Appliance) hello(ctx context.Context) error {
 	g, err := newGreeting(time.Now())
 	if err != nil {
 		return err
 	}
+	return a.hello(ctx, g)
+}
+
+func (a *Appliance) hello(ctx context.Context, g proto.Greeting) (err error) {
 	if a.info, err = a.agent.Hello(ctx, g); err != nil {
 		return fmt.Errorf("wait for the appliance's agent: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 	a.attaching.Lock() // the monitor does one at a time anyhow
 	defer a.attaching.Unlock()
-	c, err := chain.Open(ctx, a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within})
+	c, err := chain.Open(ctx, a.l.k, chain.Image{Path: d.Path, Format: d.Format, Write: d.Access.writes(), Within: d.Within, Copy: d.Copy})
 	if err != nil {
 		return Device{}, fmt.Errorf("attach a disk: %w", err)
 	}

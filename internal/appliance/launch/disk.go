@@ -40,6 +40,8 @@ type Disk struct {
 	Access Access
 	// Within names the files and folders that the image may lead to, its backing files above all. None: it stands alone.
 	Within []string
+	// Copy is opened instead of Path, of which it is a copy: see chain.Image. Not in domains of libvirt's.
+	Copy string
 	// Overlays is the folder where Discard keeps what the guest writes, in a file without a name; "": TMPDIR, or /tmp.
 	Overlays string
 }

@@ -24,6 +24,15 @@ func newGreeting(now time.Time) (proto.Greeting, error) {
 	}, nil
 }
 
+// newMoment is a greeting for one that has its name already: it gets the time and random numbers of now, and stays who it is.
+func newMoment(now time.Time) (proto.Greeting, error) {
+	g := proto.Greeting{UnixNano: now.UnixNano(), Seed: make([]byte, seedBytes)}
+	if _, err := rand.Read(g.Seed); err != nil {
+		return proto.Greeting{}, fmt.Errorf("draw random numbers for the appliance: %w", err)
+	}
+	return g, nil
+}
+
 // uuid writes 16 random bytes as a UUID of version 4.
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

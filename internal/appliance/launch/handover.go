@@ -111,7 +111,8 @@ func descriptor(conn io.ReadWriteCloser) (*os.File, error) {
 	return f, errors.Join(err, conn.Close())
 }
 
-// Adopt takes over an appliance that was handed over, and greets its agent, so that time and random numbers are of now. Of the spec
+// Adopt takes over an appliance that was handed over, and greets its agent, so that time and random numbers are of now; the names that
+// it was given when it was launched it keeps. Of the spec
 // only the kernel and the trace matter. The files are used up, also when it fails, and then the appliance ends.
 func Adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 	a, err := adopt(ctx, s, h)
@@ -141,7 +142,12 @@ func adopt(ctx context.Context, s Spec, h *Handed) (*Appliance, error) {
 	a := &Appliance{l: l, agent: proto.NewClient(agent)}
 	var greeting error
 	var greeted sync.WaitGroup
-	greeted.Go(func() { greeting = a.hello(ctx) }) // the guest is the slowest here, and need not wait for the rest
+	greeted.Go(func() { // the guest is the slowest here, and need not wait for the rest
+		var g proto.Greeting
+		if g, greeting = newMoment(time.Now()); greeting == nil {
+			greeting = a.hello(ctx, g)
+		}
+	})
 	r, err := takeOver(ctx, l.k, h)
 	if err != nil {
 		err = errors.Join(err, a.agent.Close())

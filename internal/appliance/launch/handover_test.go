@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +25,12 @@ func handedOver(t *testing.T, l *Launcher) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second.Info().BootID == first.Info().BootID || second.Info().Hostname == first.Info().Hostname {
-		t.Errorf("greeted as %+v and then as %+v", first.Info(), second.Info())
+	was, is := first.Info(), second.Info()
+	if is.BootID != was.BootID || is.Hostname != was.Hostname {
+		t.Errorf("greeted as %+v, it became %+v; want that it stays who it is", was, is)
+	}
+	if slices.Equal(is.Nonce, was.Nonce) || is.UnixNano <= was.UnixNano {
+		t.Errorf("greeted as %+v and then as %+v, want other random numbers and a later time", was, is)
 	}
 	if err := second.Agent().Ping(t.Context()); err != nil {
 		t.Error(err)

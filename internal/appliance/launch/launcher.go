@@ -97,6 +97,14 @@ func (l *Launcher) Way() (way Way, why string) {
 	return l.way, l.why
 }
 
+// Room measures the memory that there is for appliances, and Memory is what one has of it at most, in bytes.
+func (l *Launcher) Room() (host.MemoryRoom, error) { return l.k.MemoryRoom() }
+
+// Memory is what an appliance has, in bytes. A clone takes what it touches of it.
+func (l *Launcher) Memory() uint64 {
+	return max(l.machine.memory, uint64(l.spec.Files.Memory), DefaultMemory) << 20
+}
+
 // Machine and Accelerator say on what they run.
 func (l *Launcher) Machine() string { return l.machine.kind }
 

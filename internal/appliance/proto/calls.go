@@ -81,14 +81,22 @@ func (c *Client) List(ctx context.Context, path string) ([]Entry, error) {
 // EachEntry calls each for everything in a folder, in no order, as it comes. Names are names: none is empty, has a slash, or
 // is "." or "..".
 func (c *Client) EachEntry(ctx context.Context, path string, each func(Entry) error) error {
+	return c.stream(ctx, request{op: OpList, what: path, args: &Path{Path: path, Follow: true}}, func(r io.Reader) error {
+		return readEntries(r, each)
+	})
+}
+
+// stream makes a request and has what the guest sends meanwhile read as it comes.
+func (c *Client) stream(ctx context.Context, q request, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := readEntries(r, each)
+		err := read(r)
 		_ = r.CloseWithError(err)
 		done <- err
 	}()
-	err := c.do(ctx, request{op: OpList, what: path, args: &Path{Path: path, Follow: true}, out: w})
+	q.out = w
+	err := c.do(ctx, q)
 	_ = w.CloseWithError(err) // nil: the end
 	if readErr := <-done; err == nil {
 		err = readErr
@@ -122,6 +130,28 @@ const (
 
 // readEntries reads a list of entries: the length of each and its message.
 func readEntries(r io.Reader, each func(Entry) error) error {
+	return readMessages(r, func(payload []byte) error {
+		var e Entry
+		if err := Decode(payload, &e); err != nil {
+			return &lieError{err}
+		}
+		if !isName(e.Name) {
+			return &lieError{fmt.Errorf("%q is no name of a file: %w", e.Name, ErrMessage)}
+		}
+		if len(e.Name) > maxName || len(e.Target) > maxTarget {
+			return &lieError{fmt.Errorf("a name of %d bytes, a link of %d: %w", len(e.Name), len(e.Target), ErrMessage)}
+		}
+		return each(e)
+	})
+}
+
+// isName reports whether a file may be called so in its folder.
+func isName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// readMessages reads messages, each with its length before it, to the end.
+func readMessages(r io.Reader, each func([]byte) error) error {
 	b := bufio.NewReader(r)
 	for {
 		var size [4]byte
@@ -138,28 +168,20 @@ func readEntries(r io.Reader, each func(Entry) error) error {
 		if _, err := io.ReadFull(b, payload); err != nil {
 			return &lieError{err}
 		}
-		var e Entry
-		if err := Decode(payload, &e); err != nil {
-			return &lieError{err}
-		}
-		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.ContainsAny(e.Name, "/\x00") {
-			return &lieError{fmt.Errorf("%q is no name of a file: %w", e.Name, ErrMessage)}
-		}
-		if len(e.Name) > maxName || len(e.Target) > maxTarget {
-			return &lieError{fmt.Errorf("a name of %d bytes, a link of %d: %w", len(e.Name), len(e.Target), ErrMessage)}
-		}
-		if err := each(e); err != nil {
+		if err := each(payload); err != nil {
 			return err
 		}
 	}
 }
 
 // AppendEntry appends e as List sends it.
-func AppendEntry(b []byte, e *Entry) ([]byte, error) {
-	m, err := Encode(e)
+func AppendEntry(b []byte, e *Entry) ([]byte, error) { return appendMessage(b, e) }
+
+func appendMessage(b []byte, m Message) ([]byte, error) {
+	p, err := Encode(m)
 	if err != nil {
 		return b, err
 	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(m)))
-	return append(b, m...), nil
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(p)))
+	return append(b, p...), nil
 }

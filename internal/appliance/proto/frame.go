@@ -12,7 +12,7 @@ import (
 const PortName = "org.taproom.appliance.0"
 
 // Version is that of the protocol. Both sides must have the same.
-const Version = 1
+const Version = 2
 
 const (
 	mark = 0x7a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -22,12 +23,14 @@ func messages() []Message {
 		&Mounts{[]Mounted{{"sda1", "/", "ext4", "ro"}, {"sdb", "/boot", "", ""}}},
 		&Path{"/etc", true}, &s, &Entry{"name", "target", s}, &Statfs{1, 2, 3, 4, 5, 6, 7, 8},
 		&Probe{true}, &Await{"serial"}, &Devices{[]Device{
-			{"sda1", "serial", "sda", "mapped", 1, 2, 3, 4, true, "name", "id", "ext4", "uuid", "label", "why"}, {Name: "sda"},
+			{"sda1", "serial", "sda", "mapped", 1, 2, 3, 4, true, "name", "id", "ext4", "uuid", "label", "why", []string{"sdb"}}, {Name: "sda"},
 		}},
 		&Read{"/etc", 1, -1}, &Write{"/etc", 1, 0o644, true, true, true, true, true}, &Count{1}, &Text{"text"}, &Make{"/etc", 0o755, true},
 		&Remove{"/etc", true}, &Pair{"old", "new"}, &Chmod{"/etc", 0o700}, &Chown{"/etc", 1, 2, true}, &Truncate{"/etc", 3},
 		&Times{"/etc", -1, 2, true}, &Xattr{"/etc", "user.x", []byte("value"), true}, &Value{[]byte("value")}, &Names{[]string{"a", "b"}},
-		&Copy{"sda", "/etc", 1, 0o600, true}, &Run{[]string{"a", "b"}, []string{"A=b"}, "/tmp"}, &Exit{1, 9},
+		&Copy{"sda", "/etc", 1, 0o600, true}, &Run{[]string{"a", "b"}, []string{"A=b"}, "/tmp", "/etc", true, true, TerminalSize{1, 24, 80}}, &Exit{1, 9},
+		&Walk{"/etc", 3, true}, &Step{"a/b", "target", s, 5}, &Glance{"sda1", "btrfs", true},
+		&Glanced{Statfs{1, 2, 3, 4, 5, 6, 7, 8}, []Subvolume{{256, "a/b"}, {257, "c"}}},
 		&Connect{[]byte{2, 0, 0, 0, 0, 1}, "10.0.0.2/24", "10.0.0.1", []string{"10.0.0.3"}},
 		&Link{"eth0", []byte{2, 0, 0, 0, 0, 1}, "10.0.0.2/24", "10.0.0.1", []string{"10.0.0.3"}},
 	}
@@ -165,6 +168,20 @@ func FuzzEntries(f *testing.F) {
 		_ = readEntries(bytes.NewReader(b), func(e Entry) error {
 			if e.Name == ".." || bytes.ContainsRune([]byte(e.Name), '/') {
 				t.Errorf("name %q", e.Name)
+			}
+			return nil
+		})
+	})
+}
+
+// FuzzSteps reads a walk out of anything: no path in it leads out of the folder where it began.
+func FuzzSteps(f *testing.F) {
+	b, _ := AppendStep(nil, &Step{Path: "a/b"})
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = readSteps(bytes.NewReader(b), func(s Step) error {
+			if s.Path != "" && !filepath.IsLocal(s.Path) || filepath.Clean(s.Path) != s.Path && s.Path != "" {
+				t.Errorf("path %q", s.Path)
 			}
 			return nil
 		})

@@ -93,7 +93,7 @@ func TestAGuestThatDoesNotKeepToTheProtocolIsCutOff(t *testing.T) {
 			b[1] = Version + 1
 			_, err := w.Write(b)
 			return err
-		}, ErrVersion, "the other side speaks version 2, this one 1"},
+		}, ErrVersion, "the other side speaks version 3, this one 2"},
 		"makes requests": {func(f Frame, w io.Writer) error {
 			return send(w, Frame{Kind: KindRequest, Sub: uint8(OpPing), ID: f.ID})
 		}, ErrFrame, "kind 1"},

@@ -30,6 +30,8 @@ type Device struct {
 	// What is on it, where that was asked for: a file system's type for mount(2), or blkid's name for something else.
 	Type, UUID, Label string
 	Unreadable        string // why it is not known what is on it
+	// Below are the devices that it was made of, by md or device-mapper.
+	Below []string
 }
 
 // Code implements Message.
@@ -49,6 +51,7 @@ func (m *Device) Code(c *Coder) {
 	c.String(&m.UUID)
 	c.String(&m.Label)
 	c.String(&m.Unreadable)
+	c.Strings(&m.Below)
 }
 
 // Devices are block devices, disks before their partitions.

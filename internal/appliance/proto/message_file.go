@@ -160,16 +160,6 @@ func (m *Copy) Code(c *Coder) {
 	c.Bool(&m.Sync)
 }
 
-// Run asks for a program of the tools. Paths are those of the tools; the appliance's tree is /sysroot there.
-type Run struct {
-	Args []string // the program first: a path, or a name that is looked for where programs are
-	Env  []string // beside PATH, and instead of what is there by default
-	Dir  string   // where it runs; "": /
-}
-
-// Code implements Message.
-func (m *Run) Code(c *Coder) { c.Strings(&m.Args); c.Strings(&m.Env); c.String(&m.Dir) }
-
 // Exit is how a program ended.
 type Exit struct {
 	Status uint32 // that it exited with

@@ -40,6 +40,11 @@ const (
 	OpRun
 	OpConnect
 	OpRelease
+	OpWalk
+	OpGlance
+	OpResize
+	OpTrim
+	OpReread
 )
 
 func (o Op) String() string {
@@ -50,6 +55,7 @@ func (o Op) String() string {
 		OpReadlink: "readlink", OpChmod: "chmod", OpChown: "chown", OpTruncate: "truncate", OpSetTimes: "set times",
 		OpListXattr: "list attributes", OpGetXattr: "get attribute", OpSetXattr: "set attribute", OpRemoveXattr: "remove attribute",
 		OpSync: "sync", OpCopyIn: "copy in", OpCopyOut: "copy out", OpRun: "run", OpConnect: "connect", OpRelease: "release",
+		OpWalk: "walk", OpGlance: "glance at", OpResize: "resize the terminal", OpTrim: "trim", OpReread: "read the partitions of",
 	}
 	if int(o) < len(names) && names[o] != "" {
 		return names[o]

@@ -17,7 +17,7 @@ import (
 type Content struct {
 	Type  string // "": nothing that is known
 	UUID  string // as blkid prints it; "" where there is none
-	Label string // NTFS and exFAT keep theirs in a file, which is not looked for
+	Label string
 }
 
 // Mountable reports whether the kernel mounts it as it is.
@@ -45,9 +45,16 @@ func Probe(device io.ReaderAt, size int64) (Content, error) {
 	for _, probe := range []func([]byte) Content{
 		luks, lvm, raid, swap, xfs, ext, btrfs, squashfs, iso9660, ntfs, exfat, vfat, f2fs, erofs,
 	} {
-		if c := probe(b); c.Type != "" {
-			return c, nil
+		c := probe(b)
+		switch c.Type {
+		case "":
+			continue
+		case "ntfs3":
+			c.Label = ntfsLabel(device, b)
+		case "exfat":
+			c.Label = exfatLabel(device, b)
 		}
+		return c, nil
 	}
 	return raidAtEnd(device, size)
 }

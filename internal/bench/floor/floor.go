@@ -10,6 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+
+	"taproom/internal/appliance/proto"
 )
 
 //go:embed source/init.c
@@ -18,7 +21,8 @@ var source []byte
 // ErrNoCompiler says that there is no gcc on the search path.
 var ErrNoCompiler = errors.New("there is no gcc; `make setup-appliance` installs it")
 
-// Build compiles it in a folder and returns its path. Without gcc it is ErrNoCompiler.
+// Build compiles it in a folder and returns its path: for the version of the protocol that this program speaks, since an answer in
+// another one would be refused. Without gcc it is ErrNoCompiler.
 func Build(ctx context.Context, dir string) (string, error) {
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
@@ -30,7 +34,7 @@ func Build(ctx context.Context, dir string) (string, error) {
 	}
 	// Neither library nor runtime, nor what distributions' compilers add for those.
 	c := exec.CommandContext(ctx, gcc, "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector",
-		"-fcf-protection=none", "-s", "-o", to, from)
+		"-fcf-protection=none", "-s", "-DVERSION="+strconv.Itoa(proto.Version), "-o", to, from)
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile the least first process: %w: %s", err, out)
 	}

@@ -8,7 +8,7 @@
 
 #define ARRAY(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { hello = 2, request = 1, answer = 2, header = 12, mark = 0x7a, version = 1 };
+enum { hello = 2, request = 1, answer = 2, header = 12, mark = 0x7a, version = VERSION };
 
 static long call(long n, long a, long b, long c, long d, long e) {
 	long r;
