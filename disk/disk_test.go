@@ -117,16 +117,17 @@ func TestWhatIsCopiedInIsThereForTheNextAppliance(t *testing.T) {
 
 func TestTemplatesAreKeptWhereTheCallerSays(t *testing.T) {
 	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "templates") // nobody else's: what is in it is counted
 	image := exampleImage()
 	defer os.Remove(image)
-	a, err := disk.Launch(t.Context(), disk.Spec{Images: []disk.Image{{Path: image}}, CacheDir: cacheDir(), Way: disk.Template})
+	a, err := disk.Launch(t.Context(), disk.Spec{Images: []disk.Image{{Path: image}}, CacheDir: dir, Way: disk.Template})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if kept, err := filepath.Glob(filepath.Join(cacheDir(), "template-*")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(dir, "template-*")); err != nil || len(kept) != 1 {
 		t.Errorf("templates %q (%v), want one", kept, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taproom/disk"
+	"taproom/disk/inspect"
 )
 
 // Look into an image that nobody has reason to trust. It stays as it is.
@@ -74,4 +75,25 @@ func ExampleError() {
 		fmt.Println(errors.Is(err, disk.ErrOutside), refused.Chain[len(refused.Chain)-1])
 	}
 	// Output: true /etc/shadow
+}
+
+// Say which systems are on many images, as many at a time as there is memory for. One that is broken is an error of its own.
+func ExampleEach() {
+	ctx := context.Background()
+	image := exampleImage()
+	defer os.Remove(image)
+
+	many := disk.Many{Spec: disk.Spec{CacheDir: cacheDir()}}
+	for r := range disk.Each(ctx, []string{image, "/none"}, many, func(ctx context.Context, a *disk.Appliance) (int, error) {
+		found, err := a.Inspect(ctx, inspect.Options{})
+		if err != nil {
+			return 0, err
+		}
+		return len(found.Systems), nil
+	}) {
+		fmt.Println(r.Value, "systems,", "an error:", r.Err != nil)
+	}
+	// Unordered output:
+	// 0 systems, an error: false
+	// 0 systems, an error: true
 }

@@ -19,29 +19,51 @@ type Appliance struct {
 	a     *launch.Appliance
 	disks []Device
 	link  Link
+	// lasting says that an image is not to be written to without being asked: what is written would last, or is refused.
+	lasting bool
+	// atomic are the private copies of images that are exchanged at the end.
+	atomic   atomic
+	sessions sessions
 }
 
 // Launch starts an appliance and gives it the images, in their order. It returns when the appliance has found them. ctx bounds that;
 // the appliance lives on when ctx ends later. An image that is refused is an *Error.
 func Launch(ctx context.Context, s Spec) (*Appliance, error) {
-	way := launch.WayAuto
-	if s.Way != Auto {
-		var err error
-		if way, err = launch.ParseWay(string(s.Way)); err != nil {
-			return nil, err
-		}
-	}
-	files, release, err := prepare(ctx, s)
+	below, release, err := launchSpec(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	a, err := start(ctx, launch.Spec{
-		Files: files, Way: way, Memory: s.Memory, NIC: s.Network != nil, QEMU: s.QEMU, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect,
-	})
+	a, err := start(ctx, below)
 	if err != nil {
 		return nil, err
 	}
+	return attach(ctx, s, a)
+}
+
+// launchSpec finds or makes what appliances boot from, which stays until release.
+func launchSpec(ctx context.Context, s Spec) (_ launch.Spec, release func(), err error) {
+	way := launch.WayAuto
+	if s.Way != Auto {
+		if way, err = launch.ParseWay(string(s.Way)); err != nil {
+			return launch.Spec{}, nil, err
+		}
+	}
+	files, release, err := prepare(ctx, s)
+	if err != nil {
+		return launch.Spec{}, nil, err
+	}
+	launcher := ""
+	if s.Programs != "" {
+		launcher = filepath.Join(s.Programs, "taproom-launch")
+	}
+	return launch.Spec{
+		Files: files, Way: way, Memory: s.Memory, NIC: s.Network != nil, QEMU: s.QEMU, Launcher: launcher, Cgroup: s.Cgroup, CacheDir: s.CacheDir, Libvirt: s.Connect,
+	}, release, nil
+}
+
+// attach gives a machine its network and its images. It ends where that fails.
+func attach(ctx context.Context, s Spec, a *launch.Appliance) (_ *Appliance, err error) {
 	out := &Appliance{a: a}
 	if s.Network != nil {
 		if out.link, err = a.Connect(ctx, *s.Network); err != nil {
@@ -49,10 +71,15 @@ func Launch(ctx context.Context, s Spec) (*Appliance, error) {
 		}
 	}
 	for _, i := range s.Images {
-		d, err := a.Attach(ctx, launch.Disk{Path: i.Path, Format: i.Format, Access: i.Access, Within: i.Within})
+		access, copied, err := out.atomic.open(ctx, i, s.Way)
 		if err != nil {
-			return nil, errors.Join(err, a.Close())
+			return nil, errors.Join(err, out.Close(ctx))
 		}
+		d, err := a.Attach(ctx, launch.Disk{Path: i.Path, Format: i.Format, Access: access, Within: i.Within, Copy: copied})
+		if err != nil {
+			return nil, errors.Join(err, a.Close(), out.atomic.close())
+		}
+		out.lasting = out.lasting || i.Access != Discard
 		out.disks = append(out.disks, Device{Name: d.Name, Size: int64(d.Capacity), ReadOnly: i.Access == ReadOnly})
 	}
 	return out, nil
@@ -68,15 +95,18 @@ func start(ctx context.Context, s launch.Spec) (*launch.Appliance, error) {
 
 // prepare finds what appliances boot from, or makes it.
 func prepare(ctx context.Context, s Spec) (f build.Files, release func(), err error) {
-	agent, err := findProgram("taproom-init")
+	agent, err := findProgram(s.Programs, "taproom-init")
 	if err != nil {
 		return f, nil, err
 	}
 	return build.EnsureHeld(ctx, build.Options{AgentPath: agent, Network: s.Network != nil, Progress: s.Progress})
 }
 
-// findProgram finds one of taproom's programs beside the running one, or by the search path.
-func findProgram(name string) (string, error) {
+// findProgram finds one of taproom's programs: in a folder that was named, beside the running one, or by the search path.
+func findProgram(dir, name string) (string, error) {
+	if dir != "" {
+		return filepath.Join(dir, name), nil
+	}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), name)
 		if _, err := os.Stat(beside); err == nil {
@@ -95,4 +125,9 @@ func (a *Appliance) Disks() []Device { return a.disks }
 
 // Close ends the appliance. Where images are written to, it waits until everything is on the host's disk; an error then means that
 // something may be missing. ctx bounds that, and the appliance is gone in any case.
-func (a *Appliance) Close(ctx context.Context) error { return a.a.Shutdown(ctx) }
+func (a *Appliance) Close(ctx context.Context) error {
+	if len(a.atomic.copies) > 0 {
+		return errors.Join(a.a.Close(), a.atomic.close()) // nobody will see what was written
+	}
+	return a.a.Shutdown(ctx)
+}

@@ -59,6 +59,8 @@ type Spec struct {
 	Network *Network
 	Memory  uint64 // MiB; 0 is enough to look at file systems
 	QEMU    string // path of the emulator; "": qemu-system-x86_64 of the search path
+	// Programs is the folder with taproom-launch and taproom-init; "": beside the running program, or of the search path.
+	Programs string
 	// Cgroup is the directory of a cgroup v2 that QEMU is born in; "" leaves it in the cgroup of the process that starts it.
 	Cgroup string
 	// Connect is the URI of the daemon that Libvirt asks: qemu:///system or qemu:///session, with ?socket=PATH for one at a place of its

@@ -8,12 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
-	appliance "taproom/internal/appliance/build"
-	"taproom/internal/appliance/launch"
-	"taproom/internal/host"
+	"taproom/disk"
+	"taproom/disk/inspect"
 )
 
 // MostImages and MostWorkers bound Options.Images and Options.Workers.
@@ -55,7 +53,7 @@ func inspectInto(ctx context.Context, r *Report, o Options) (err error) {
 		{"image.p99", "ms", []float64{at(0.99)}},
 	})
 	r.Notes = append(r.Notes, fmt.Sprintf("%d images of %s, %d workers: each image has an appliance of its own, in which it is %s, with %d packages and %d file systems",
-		len(each), b.what, o.Workers, b.found.system, b.found.packages, len(b.found.use)))
+		len(each), b.what, o.Workers, b.found.Systems[0].Name, len(b.found.Systems[0].Packages), len(b.found.Systems[0].Usage)))
 	if bad := len(b.images) - len(each); bad > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d images could not be inspected, the first one: %v", bad, b.failed))
 	}
@@ -65,21 +63,18 @@ func inspectInto(ctx context.Context, r *Report, o Options) (err error) {
 
 // inspectBench is what the benchmark uses, and what it finds.
 type inspectBench struct {
-	k        *host.Kernel
-	dir      string
-	what     string
-	images   []string
-	launcher *launch.Launcher
-	crowd    *crowd
+	dir    string
+	what   string
+	images []string
+	many   disk.Many
 
-	mu     sync.Mutex
-	took   []float64 // ms of each image that was inspected
-	found  *inspected
-	failed error // of the first that was not
+	took   []float64       // ms of each image that was inspected
+	found  *inspect.Report // of the last one
+	failed error           // of the first that was not
 }
 
 func newInspectBench(ctx context.Context, o Options) (_ *inspectBench, err error) {
-	b := &inspectBench{k: host.New(host.Options{})}
+	b := &inspectBench{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -88,78 +83,43 @@ func newInspectBench(ctx context.Context, o Options) (_ *inspectBench, err error
 	if b.dir, err = os.MkdirTemp("", "inspect"); err != nil {
 		return nil, err
 	}
-	if b.images, b.what, err = makeImages(ctx, b.dir, o.Images); err != nil {
-		return nil, err
+	b.many = disk.Many{
+		Spec:    disk.Spec{Programs: o.Programs, CacheDir: filepath.Join(b.dir, "cache"), Way: disk.Template},
+		Image:   disk.Image{Within: []string{b.dir}},
+		Workers: o.Workers,
 	}
-	files, err := appliance.Ensure(ctx, appliance.Options{AgentPath: filepath.Join(o.Programs, "taproom-init")})
-	if err != nil {
-		return nil, err
-	}
-	b.crowd = newCrowd(b.k.MemoryRoom, uint64(files.Memory)<<20)
-	b.launcher, err = launch.Open(ctx, launch.Spec{
-		Kernel: b.k, Files: files, Launcher: filepath.Join(o.Programs, "taproom-launch"), CacheDir: filepath.Join(b.dir, "cache"),
-	})
+	b.images, b.what, err = makeImages(ctx, b.dir, o.Images)
 	return b, err
 }
 
 func (b *inspectBench) close() error {
-	var errs []error
-	if b.launcher != nil {
-		errs = append(errs, b.launcher.Close())
+	if b.dir == "" {
+		return nil
 	}
-	if b.dir != "" {
-		errs = append(errs, os.RemoveAll(b.dir))
-	}
-	b.k.Close()
-	return errors.Join(errs...)
+	return os.RemoveAll(b.dir)
 }
 
-// inspectAll has the workers inspect all images. One that is bad is an error of its own, and the others go on.
+// inspectAll inspects all images. One that is bad is an error of its own, and the others go on.
 func (b *inspectBench) inspectAll(ctx context.Context, o Options) {
-	var workers sync.WaitGroup
-	next, done := make(chan string), 0
-	for range min(o.Workers, len(b.images)) {
-		workers.Go(func() {
-			for image := range next {
-				began := time.Now()
-				found, err := b.inspect(ctx, image)
-				b.mu.Lock()
-				if err == nil {
-					b.took, b.found = append(b.took, milliseconds(time.Since(began))), found
-				} else if b.failed == nil {
-					b.failed = fmt.Errorf("%s: %w", image, err)
-				}
-				done++
-				o.Progress(done, len(b.images))
-				b.mu.Unlock()
-			}
-		})
+	done := 0
+	for r := range disk.Each(ctx, b.images, b.many, func(ctx context.Context, a *disk.Appliance) (*inspect.Report, error) {
+		return inspectOne(ctx, a)
+	}) {
+		if r.Err == nil {
+			b.took, b.found = append(b.took, milliseconds(r.Took)), r.Value
+		} else if b.failed == nil {
+			b.failed = r.Err
+		}
+		done++
+		o.Progress(done, len(b.images))
 	}
-	for _, image := range b.images {
-		next <- image
-	}
-	close(next)
-	workers.Wait()
 }
 
-// inspect inspects one image in an appliance of its own, when there is memory for that.
-func (b *inspectBench) inspect(ctx context.Context, image string) (_ *inspected, err error) {
-	if err := b.crowd.enter(ctx); err != nil {
-		return nil, err
+// inspectOne inspects what is on an appliance's disk. An image without a system is an error here.
+func inspectOne(ctx context.Context, a *disk.Appliance) (*inspect.Report, error) {
+	r, err := a.Inspect(ctx, inspect.Options{})
+	if err == nil && len(r.Systems) == 0 {
+		err = fmt.Errorf("no system was found on %d file systems", len(r.Volumes))
 	}
-	defer b.crowd.leave()
-	a, err := b.launcher.Launch(ctx)
-	b.crowd.started()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		b.crowd.measure(a)
-		err = errors.Join(err, a.Close())
-	}()
-	d, err := a.Attach(ctx, launch.Disk{Path: image, Within: []string{b.dir}, Overlays: b.dir})
-	if err != nil {
-		return nil, err
-	}
-	return look(ctx, a.Agent(), d.Name)
+	return r, err
 }

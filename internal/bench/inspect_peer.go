@@ -21,7 +21,7 @@ func (b *inspectBench) beside(ctx context.Context, r *Report, o Options) {
 	const name = "peer.libguestfs"
 	each := min(len(b.images), 2*peerWorkers) // it takes many times as long
 	began := time.Now()
-	err := inParallel(each, func(i int) error { return peer.inspect(ctx, b.images[i], b.found.system) })
+	err := inParallel(each, func(i int) error { return peer.inspect(ctx, b.images[i], b.found.Systems[0].Name) })
 	took := time.Since(began)
 	if cerr := peer.close(); err == nil {
 		err = cerr
@@ -33,7 +33,7 @@ func (b *inspectBench) beside(ctx context.Context, r *Report, o Options) {
 	r.add([]Series{{name, "1/s", []float64{float64(each) / took.Seconds()}}})
 }
 
-// inspect does to an image what look does.
+// inspect does to an image what inspectOne does.
 func (g *peerGuestfish) inspect(ctx context.Context, image, system string) error {
 	out, _, err := g.output(ctx, "add-drive /mnt/"+filepath.Base(image)+" readonly:true format:qcow2\nrun\ninspect-os\nmount-ro /dev/sda /\n"+
 		"cat /etc/os-release\ncat /etc/hostname\ninspect-list-applications2 /dev/sda\ncat /etc/fstab\nstatvfs /\nshutdown\n")

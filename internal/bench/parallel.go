@@ -36,6 +36,7 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 	r.Plot = &Plot{X: "appliances alive", Y: "s until all are ready"}
 	steps := slices.Sorted(slices.Values(o.Appliances))
 	most := 0
+	var end *parallelStep
 	for i, n := range steps {
 		last := i == len(steps)-1
 		s, err := b.step(ctx, n, last)
@@ -43,7 +44,7 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 			return nil, err
 		}
 		o.Progress(i+1, len(steps))
-		most = max(most, len(s.ready))
+		most, end = max(most, len(s.ready)), s
 		r.Plot.Points = append(r.Plot.Points, Point{float64(len(s.ready)), s.took.Seconds()})
 		r.add(s.series())
 		if s.crowded != nil {
@@ -55,6 +56,9 @@ func runParallel(ctx context.Context, o Options) (r *Report, err error) {
 			r.Skipped = append(r.Skipped, Skip{Name: "time." + strconv.Itoa(n), Why: fmt.Sprintf("%d were ready: %v", len(s.ready), s.refused)})
 			break
 		}
+	}
+	if err := b.reportHeld(ctx, r, end); err != nil {
+		return nil, err
 	}
 	r.add([]Series{{Name: "clones", Unit: "count", Samples: []float64{float64(most)}}})
 	if first, ok := r.Figure("time." + strconv.Itoa(steps[0])); ok {
@@ -78,7 +82,8 @@ type parallelBench struct {
 	dir      string
 	disk     string
 	launcher *launch.Launcher
-	memory   uint64 // bytes of an appliance
+	memory   uint64      // bytes of an appliance
+	held     *heldMemory // that launches get back
 }
 
 func newParallelBench(ctx context.Context, o Options) (_ *parallelBench, err error) {
@@ -197,6 +202,9 @@ func inParallel(n int, f func(i int) error) error {
 // launch launches what the step asks for, as far as there is memory.
 func (b *parallelBench) launch(ctx context.Context, s *parallelStep, began time.Time) error {
 	return inParallel(s.asked, func(int) error {
+		if err := b.held.giveBack(); err != nil {
+			return err
+		}
 		err := b.admit(s)
 		var no *admission.NoRoom
 		if errors.As(err, &no) {
@@ -242,6 +250,7 @@ func (b *parallelBench) admit(s *parallelStep) error {
 	if err != nil {
 		return err
 	}
+	room.Available += b.held.left()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.ready); n > 0 && (s.most == 0 || n%measured == 0) {

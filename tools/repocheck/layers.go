@@ -17,14 +17,29 @@ import (
 // module is the path all our imports begin with.
 const module = "taproom/internal/"
 
+// public is the one room that other programs may import. It lies beside internal/.
+const public = "disk"
+
+// packageOf is the path that a room's imports begin with.
+func packageOf(room string) string {
+	if room == public {
+		return "taproom/" + public
+	}
+	return module + room
+}
+
+// folderOf is where a room lies.
+func folderOf(room string) string { return strings.TrimPrefix(packageOf(room), "taproom/") }
+
 // below lists, for each room, the rooms it may import. Every room may also import version.
 var below = map[string][]string{
 	"api":       {"spec"},
 	"appliance": {"api", "host", "image", "qemu", "spec"},
-	"bench":     {"api", "appliance", "engine", "guest", "host", "network", "qemu", "sandbox", "spec"},
-	"cli":       {"api", "appliance", "bench", "demo", "doctor", "engine", "host", "qemu", "sandbox"},
+	"bench":     {"api", "appliance", "disk", "engine", "guest", "host", "network", "qemu", "sandbox", "spec"},
+	"cli":       {"api", "appliance", "bench", "demo", "disk", "doctor", "engine", "host", "qemu", "sandbox"},
 	"daemon":    {"api", "engine", "host"},
 	"demo":      {"api", "appliance", "engine", "sandbox"},
+	"disk":      {"appliance"},
 	"doctor":    {"host", "network", "qemu", "spec"},
 	"engine":    {"api", "appliance", "guest", "host", "image", "network", "qemu", "spec"},
 	"guest":     {"host", "qemu", "spec"},
@@ -54,13 +69,13 @@ func layers(t *tree) []string {
 		}
 		for _, path := range imports(f.ast) {
 			to, ours := roomOf(strings.TrimPrefix(path, "taproom/"))
-			if ours && strings.HasPrefix(path, module) && to != from && to != "version" && !slices.Contains(allowed, to) {
+			if ours && strings.HasPrefix(path, "taproom/") && to != from && to != "version" && !slices.Contains(allowed, to) {
 				out = append(out, fmt.Sprintf("%s: %s may not import %s", f.path, from, path))
 			}
 		}
 	}
 	for _, room := range slices.Sorted(maps.Keys(unknown)) {
-		out = append(out, fmt.Sprintf("internal/%s: the room is in no layer: add it to tools/repocheck, .golangci.yml and ARCHITECTURE.md", room))
+		out = append(out, fmt.Sprintf("%s: the room is in no layer: add it to tools/repocheck, .golangci.yml and ARCHITECTURE.md", folderOf(room)))
 	}
 	return out
 }
@@ -73,8 +88,11 @@ func imports(f *ast.File) []string {
 	return out
 }
 
-// roomOf is the folder under internal/ that a path lies in.
+// roomOf is the folder under internal/ that a path lies in, or the public one.
 func roomOf(path string) (string, bool) {
+	if path == public || strings.HasPrefix(path, public+"/") {
+		return public, true
+	}
 	rest, ok := strings.CutPrefix(path, "internal/")
 	if !ok {
 		return "", false
@@ -128,14 +146,14 @@ func depguard(t *tree) []string {
 	}
 	for _, room := range slices.Sorted(maps.Keys(below)) {
 		r, ok := rules[room]
-		want := []string{module + room, module + "version"}
+		want := []string{packageOf(room), module + "version"}
 		for _, b := range below[room] {
-			want = append(want, module+b)
+			want = append(want, packageOf(b))
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
 		if !ok || !slices.Equal(r.Allow, want) || r.Mode != "lax" || len(r.Deny) != 1 || r.Deny[0].Pkg != "taproom" ||
-			!slices.Contains(r.Files, "**/internal/"+room+"/**") {
+			!slices.Contains(r.Files, "**/"+folderOf(room)+"/**") {
 			out = append(out, fmt.Sprintf(".golangci.yml: depguard %s: want a lax rule that denies taproom and allows %v; it allows %v", room, want, r.Allow))
 		}
 	}
@@ -150,7 +168,7 @@ func architecture(t *tree) []string {
 	}
 	said := map[string]string{}
 	room := ""
-	heading := regexp.MustCompile("^### `internal/([a-z]+)`$")
+	heading := regexp.MustCompile("^### `(?:internal/)?([a-z]+)`$")
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if m := heading.FindStringSubmatch(line); m != nil {
@@ -167,12 +185,12 @@ func architecture(t *tree) []string {
 			want = "none of ours."
 		}
 		if got, ok := said[name]; !ok || got != want {
-			out = append(out, fmt.Sprintf("ARCHITECTURE.md: ### `internal/%s` wants a line \"Imports: %s\"; it has %q", name, want, got))
+			out = append(out, fmt.Sprintf("ARCHITECTURE.md: ### `%s` wants a line \"Imports: %s\"; it has %q", folderOf(name), want, got))
 		}
 		delete(said, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(said)) {
-		out = append(out, fmt.Sprintf("ARCHITECTURE.md: there is no room internal/%s", name))
+		out = append(out, fmt.Sprintf("ARCHITECTURE.md: there is no room %s", folderOf(name)))
 	}
 	return out
 }

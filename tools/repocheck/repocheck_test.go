@@ -44,6 +44,14 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 			map[string]string{"internal/host/a.go": "package host\n\nimport _ \"taproom/internal/engine/job\"\n"},
 			[]string{"internal/host/a.go: host may not import taproom/internal/engine/job"},
 		},
+		"the public package where it is not for, and what it may not have": {
+			layers,
+			map[string]string{
+				"internal/cli/a.go": "package cli\n\nimport _ \"taproom/disk\"\n", "internal/engine/a.go": "package engine\n\nimport _ \"taproom/disk/inspect\"\n",
+				"disk/a.go": "package disk\n\nimport (\n\t_ \"taproom/disk/inspect\"\n\t_ \"taproom/internal/appliance/launch\"\n\t_ \"taproom/internal/host\"\n)\n",
+			},
+			[]string{"disk/a.go: disk may not import taproom/internal/host", "internal/engine/a.go: engine may not import taproom/disk/inspect"},
+		},
 		"imports that point down, and those of tests": {
 			layers,
 			map[string]string{
@@ -158,13 +166,13 @@ func config(room, rule string) string {
 	var b strings.Builder
 	b.WriteString("linters:\n  settings:\n    depguard:\n      rules:\n")
 	for name, allowed := range below {
-		list := []string{module + name, module + "version"}
+		list := []string{packageOf(name), module + "version"}
 		for _, a := range allowed {
-			list = append(list, module+a)
+			list = append(list, packageOf(a))
 		}
 		slices.Sort(list)
-		text := fmt.Sprintf("{files: [\"**/internal/%s/**\"], list-mode: lax, allow: [%s], deny: [{pkg: taproom, desc: d}]}",
-			name, strings.Join(slices.Compact(list), ", "))
+		text := fmt.Sprintf("{files: [\"**/%s/**\"], list-mode: lax, allow: [%s], deny: [{pkg: taproom, desc: d}]}",
+			folderOf(name), strings.Join(slices.Compact(list), ", "))
 		if name == room {
 			text = rule
 		}
@@ -208,7 +216,7 @@ func TestARoomIsDescribedWithItsImports(t *testing.T) {
 		case list == "":
 			list = "none of ours"
 		}
-		fmt.Fprintf(&b, "### `internal/%s`\n\nIt is a room.\n\nImports: %s.\n\n", name, list)
+		fmt.Fprintf(&b, "### `%s`\n\nIt is a room.\n\nImports: %s.\n\n", folderOf(name), list)
 	}
 	b.WriteString("### `internal/attic`\n")
 	want := []string{

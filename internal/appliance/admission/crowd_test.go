@@ -1,4 +1,4 @@
-package bench
+package admission_test
 
 import (
 	"context"
@@ -15,39 +15,39 @@ func TestAsManyAppliancesAsThereIsMemoryFor(t *testing.T) {
 	const gib = 1 << 30
 	var available atomic.Uint64
 	available.Store(16*gib/16 + 2*gib) // the reserve, and two
-	c := newCrowd(func() (host.MemoryRoom, error) {
+	c := admission.NewCrowd(func() (host.MemoryRoom, error) {
 		return host.MemoryRoom{Total: 16 * gib, Available: available.Load()}, nil
 	}, gib)
 	for range 2 {
-		if err := c.enter(t.Context()); err != nil {
+		if err := c.Enter(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	third := make(chan error)
-	go func() { third <- c.enter(t.Context()) }()
+	go func() { third <- c.Enter(t.Context()) }()
 	select {
 	case err := <-third:
 		t.Fatalf("there was room for a third one: %v", err)
 	default:
 	}
-	c.started() // and shows in the memory: here, by taking none of it
+	c.Started() // and shows in the memory: here, by taking none of it
 	if err := <-third; err != nil {
 		t.Error(err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.enter(over); !errors.Is(err, context.Canceled) {
+	if err := c.Enter(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody waits any more: %v", err)
 	}
 	for range 2 {
-		c.started()
+		c.Started()
 	}
 	for range 3 {
-		c.leave()
+		c.Leave()
 	}
 	available.Store(gib)
 	var no *admission.NoRoom
-	if err := c.enter(t.Context()); !errors.As(err, &no) {
+	if err := c.Enter(t.Context()); !errors.As(err, &no) {
 		t.Errorf("nobody is there who could leave: %v", err)
 	}
 }
