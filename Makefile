@@ -90,7 +90,8 @@ guest-debian: setup-test setup-guest build $(GOTESTSUM) ## a guest of the distri
 
 appliance: setup-test setup-appliance build ## build the kernels of appliances and of the built-in guest, and the tools, and run the tests that need them
 	bin/taproom appliance build --kernel own --guest --uml
-	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox
+	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m ./internal/appliance/build ./internal/appliance/toolbox ./disk
+	TAPROOM_APPLIANCE=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m -run Documents/disk ./internal/cli
 	TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 30m -run 'Own|UserModeLinux' ./internal/appliance ./internal/appliance/launch
 
 appliance-long: setup-test build ## 1000 appliances in a row and 200 at once, and callers killed at every call to the host, leave nothing; 1000 are alive at a time

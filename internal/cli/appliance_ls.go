@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"taproom/internal/appliance/launch"
 	"taproom/internal/appliance/proto"
+	"taproom/internal/cli/show"
 )
 
 const applianceLsHelp = `List what is on a disk image, without trusting it: a disposable appliance opens the image, and nothing is written to it.
@@ -191,9 +191,4 @@ func writeImageEntries(w io.Writer, list []imageEntry) error {
 }
 
 // shown is a name that a stranger chose, fit for a terminal.
-func shown(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) || r == '"' || r == '\\' }) {
-		return strconv.Quote(name)
-	}
-	return name
-}
+func shown(name string) string { return show.Name(name) }

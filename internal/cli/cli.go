@@ -115,7 +115,7 @@ func newRoot(env *Env) *cobra.Command {
 		return &usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 	for _, sub := range []func(*Env) *cobra.Command{
-		newUp, newDown, newLs, newPlan, newNet, newFilter, newConsole, newDoctor, newAppliance, newBench, newVersion, newDemo, newDemoWorld, newCompletion,
+		newUp, newDown, newLs, newPlan, newNet, newFilter, newConsole, newDisk, newDoctor, newAppliance, newBench, newVersion, newDemo, newDemoWorld, newCompletion,
 	} {
 		c.AddCommand(sub(env))
 	}

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,8 @@ func built(t *testing.T, dir string) {
 	}
 }
 
-// The scripts in testdata/docs hold every command of the documents; tools/repocheck compares them.
+// The scripts in testdata/docs hold every command of the documents; tools/repocheck compares them. [tools] is where the appliance's tools have
+// been made: `make appliance` sets TAPROOM_APPLIANCE.
 func TestCommandsInTheDocumentsWork(t *testing.T) {
 	t.Parallel()
 	scripts(t, "docs", func(t *testing.T, p testscript.Params) {
@@ -56,6 +58,12 @@ func TestCommandsInTheDocumentsWork(t *testing.T) {
 			return nil
 		}
 		p.Cmds = map[string]func(*testscript.TestScript, bool, []string){"fails": fails}
+		p.Condition = func(cond string) (bool, error) {
+			if cond != "tools" {
+				return false, fmt.Errorf("there is no condition %q", cond)
+			}
+			return os.Getenv("TAPROOM_APPLIANCE") != "", nil
+		}
 		testscript.Run(t, p)
 	})
 }

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
+	"taproom/internal/cli/show"
 )
 
 const lsHelp = `List guests and networks with their state, addresses and accelerator, and what is wrong on the host.
@@ -112,17 +111,6 @@ func nics(d own.DomainStatus) string {
 }
 
 // writeTable writes rows in columns.
-func writeTable(w io.Writer, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
-	}
-	return t.Flush()
-}
+func writeTable(w io.Writer, rows [][]string) error { return show.Table(w, rows) }
 
-func dash(words ...string) string {
-	if s := strings.Join(words, " "); s != "" {
-		return s
-	}
-	return "-"
-}
+func dash(words ...string) string { return show.Dash(words...) }
