@@ -67,11 +67,8 @@ type shapeBench struct {
 
 // runShape measures what <bandwidth> lets through, in both directions.
 func runShape(ctx context.Context, o Options) (*Report, error) {
-	b := &shapeBench{o: o, k: host.New(host.Options{}), report: newReport("shape")}
+	b := newShapeBench(o)
 	defer b.k.Close()
-	b.report.Host.QEMU = "none"
-	b.report.Shape = &Shape{}
-	b.total = len(o.Through) * 2 * (len(o.Rates) + 1) * (len(load.Transports()) + 1)
 	for _, way := range ShapeWays() {
 		if !slices.Contains(o.Through, way) {
 			continue
@@ -93,6 +90,14 @@ func runShape(ctx context.Context, o Options) (*Report, error) {
 	return b.report, nil
 }
 
+func newShapeBench(o Options) *shapeBench {
+	b := &shapeBench{o: o, k: host.New(host.Options{}), report: newReport("shape")}
+	b.report.Host.QEMU = "none"
+	b.report.Shape = &Shape{}
+	b.total = len(o.Through) * 2 * (len(o.Rates) + 1) * (len(load.Transports()) + 1)
+	return b
+}
+
 func (b *shapeBench) line(ctx context.Context, way string) (shapeLine, error) {
 	if way == throughTap {
 		return newShapeTap(ctx)
@@ -100,7 +105,7 @@ func (b *shapeBench) line(ctx context.Context, way string) (shapeLine, error) {
 	return newShapeGuest(ctx, b)
 }
 
-// measure takes all figures of one way: without a limit first, then with each.
+// measure takes all figures of one way: without a limit first, then with each. A transfer of which nothing arrives is a row that says so.
 func (b *shapeBench) measure(ctx context.Context, way string, line shapeLine) error {
 	for _, kib := range append([]int{0}, b.o.Rates...) {
 		if err := line.bound(ctx, kib); err != nil {
@@ -108,12 +113,18 @@ func (b *shapeBench) measure(ctx context.Context, way string, line shapeLine) er
 		}
 		for _, out := range []bool{true, false} {
 			for _, x := range load.Transports() {
-				if err := b.transfer(ctx, way, line, kib, out, x); err != nil {
+				err := b.transfer(ctx, way, line, kib, out, x)
+				if errors.Is(err, load.ErrSilent) {
+					b.silent(newShapeRow(way, kib, out, x), err)
+				} else if err != nil {
 					return fmt.Errorf("%v, %s, bound by %d KiB/s: %w", x, direction(out), kib, err)
 				}
 				b.progress()
 			}
-			if err := b.delay(ctx, way, line, kib, out); err != nil {
+			err := b.delay(ctx, way, line, kib, out)
+			if errors.Is(err, load.ErrSilent) {
+				b.report.add(nil, Skip{Name: ShapeDelay{Through: way, Direction: direction(out), KiB: kib}.name(), Why: "beside a stream of which " + err.Error()})
+			} else if err != nil {
 				return fmt.Errorf("requests, %s, bound by %d KiB/s: %w", direction(out), kib, err)
 			}
 			b.progress()
@@ -135,18 +146,35 @@ func direction(out bool) string {
 	return "inbound"
 }
 
-// unboundedUDP is how fast datagrams are offered where nothing bounds them, in bytes a second: more than a guest takes.
-const unboundedUDP = 1 << 30
+// newShapeRow is of a transfer that is still to be measured.
+func newShapeRow(way string, kib int, out bool, x load.Transport) ShapeRow {
+	return ShapeRow{
+		Through: way, Direction: direction(out), KiB: kib, Transport: x.String(),
+		Want: megabits(float64(kib<<10) * x.Share(shapeMTU)), tolerance: x.Tolerance(),
+	}
+}
 
-// transfer measures one.
+// silent adds a row of which nothing arrived.
+func (b *shapeBench) silent(row ShapeRow, why error) {
+	row.Why = why.Error()
+	b.report.Shape.Rows = append(b.report.Shape.Rows, row)
+	b.report.add(nil, Skip{Name: row.name(), Why: row.Why})
+}
+
+// transfer measures one. Where nothing bounds datagrams, a guest that receives them is offered as many as it is found to take, and
+// one that sends them more than it can.
 func (b *shapeBench) transfer(ctx context.Context, way string, line shapeLine, kib int, out bool, x load.Transport) error {
-	row := ShapeRow{Through: way, Direction: direction(out), KiB: kib, Transport: x.String()}
+	row := newShapeRow(way, kib, out, x)
 	rate := float64(kib<<10) * x.Share(shapeMTU)
 	window := time.Duration(b.o.Seconds) * time.Second
-	row.tolerance = x.Tolerance()
-	row.Want = megabits(rate)
 	if kib == 0 {
-		rate, window = unboundedUDP, min(window, 3*time.Second)
+		rate, window = mostUDP, min(window, 3*time.Second)
+		if x.Streams == 0 && !out {
+			var err error
+			if rate, err = carried(ctx, line, x); err != nil {
+				return err
+			}
+		}
 	}
 	f, err := line.flow(ctx, x, out, rate)
 	if err != nil {

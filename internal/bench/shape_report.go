@@ -19,6 +19,7 @@ const (
 	ShapeKept   = "kept"   // what passed is what the limit is
 	ShapeWrong  = "wrong"  // it is not
 	ShapeBeyond = "beyond" // the machine does not carry as much without a limit
+	ShapeSilent = "silent" // nothing arrived, with or without one
 )
 
 // ShapeRow is one transfer.
@@ -30,7 +31,8 @@ type ShapeRow struct {
 	Mbits     float64 `json:"mbits"`             // payload that the receiver got, a second
 	Want      float64 `json:"want,omitempty"`    // what the limit is, by its arithmetic
 	CPU       float64 `json:"cpu"`               // of the whole machine, in percent of one processor
-	Verdict   string  `json:"verdict,omitempty"` // kept, wrong or beyond
+	Verdict   string  `json:"verdict,omitempty"` // kept, wrong, beyond or silent
+	Why       string  `json:"why,omitempty"`     // nothing is measured
 
 	tolerance float64
 }
@@ -55,9 +57,14 @@ func (d ShapeDelay) name() string {
 
 // judge says of each limit what became of it.
 func (s *Shape) judge(r *Report) {
-	wrong := 0
+	wrong, silent := 0, 0
 	for i := range s.Rows {
 		row := &s.Rows[i]
+		if row.Why != "" {
+			row.Verdict = ShapeSilent
+			silent++
+			continue
+		}
 		if row.KiB == 0 {
 			continue
 		}
@@ -65,7 +72,7 @@ func (s *Shape) judge(r *Report) {
 		switch {
 		case math.Abs(row.Mbits/row.Want-1) <= row.tolerance:
 			row.Verdict = ShapeKept
-		case free != nil && free.Mbits < row.Want*(1+row.tolerance) && row.Mbits < row.Want:
+		case free != nil && free.Why == "" && free.Mbits < row.Want*(1+row.tolerance) && row.Mbits < row.Want:
 			row.Verdict = ShapeBeyond
 		default:
 			row.Verdict = ShapeWrong
@@ -74,6 +81,9 @@ func (s *Shape) judge(r *Report) {
 	}
 	if wrong > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d limits were not kept within 1 %% (UDP: 2 %%) of what they are", wrong))
+	}
+	if silent > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("of %d transfers nothing arrived", silent))
 	}
 	r.Notes = append(r.Notes,
 		"a limit of N KiB/s is N × 1024 bytes of TCP payload over IPv4 a second; IPv6 gets (mtu - 72) / (mtu - 52) of that, UDP (mtu - 28) / (mtu - 52), over IPv6 (mtu - 48) / (mtu - 52)",
@@ -157,14 +167,24 @@ func (s *Shape) delay(table string, kib int, of func(ShapeDelay) float64) string
 	return ""
 }
 
-func (r ShapeRow) rate() string { return fmt.Sprintf("%.2f", r.Mbits) }
+func (r ShapeRow) rate() string {
+	if r.Why != "" {
+		return r.Why
+	}
+	return fmt.Sprintf("%.2f", r.Mbits)
+}
 
-func (r ShapeRow) cpu() string { return fmt.Sprintf("%.0f %%", r.CPU) }
+func (r ShapeRow) cpu() string {
+	if r.Why != "" {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", r.CPU)
+}
 
 // ofLimit is what passed of a limit, and what to think of that when it is not what it should be.
 func (r ShapeRow) ofLimit() string {
 	switch {
-	case r.KiB == 0:
+	case r.KiB == 0, r.Why != "":
 		return ""
 	case r.Verdict == ShapeKept:
 		return fmt.Sprintf("%.2f %%", 100*r.Mbits/r.Want)

@@ -31,15 +31,19 @@ func (f *Flow) receiveUDP(ctx context.Context, to In, address netip.Addr) (netip
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	_ = in.(*net.UDPConn).SetReadBuffer(8 << 20) // what the kernel allows of it
+	c := in.(*net.UDPConn)
+	_ = c.SetReadBuffer(8 << 20) // what the kernel allows of it
+	gathered(c)
 	f.keep(ctx, in.Close)
 	f.tasks.Go(func() {
-		for b := make([]byte, 64<<10); ; {
-			n, _, err := in.ReadFrom(b)
+		for {
+			n, err := take(c)
+			if n > 0 {
+				f.add(n)
+			}
 			if err != nil {
 				return
 			}
-			f.add(n)
 		}
 	})
 	return in.LocalAddr().(*net.UDPAddr).AddrPort(), nil
