@@ -12,7 +12,7 @@ HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GOTESTSUM   := build/gotestsum
 GO_TEST      = $(GOTESTSUM) --format standard-verbose --jsonfile build/tests/$@.json -- -count=1
 
-.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance clean
+.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-peers bench-ab report-check promises fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -133,6 +133,7 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench addresses
 	bin/taproom bench shape
 	bin/taproom bench names
+	bin/taproom bench filter
 	bin/taproom bench networks
 	bin/taproom bench copy --rounds 5
 	bin/taproom bench networks --stream --backend nft
@@ -164,8 +165,15 @@ bench-ab: build ## this tree by turns with revision BASE, and whether they diffe
 	bin/taproom bench addresses --base build/ab/bin
 	bin/taproom bench networks --base build/ab/bin --backend nft --active 1,20
 
+# REPORT=folder/report.json opens a real one too.
+report-check: setup-report ## the report in Debian's Chromium: phone, desktop and print, light and dark; pictures in build/report
+	TAPROOM_CHROMIUM=/usr/bin/chromium TAPROOM_REPORT=$(abspath $(REPORT)) TAPROOM_PICTURES=$(CURDIR)/build/report go test -count=1 -v -timeout 10m -run InABrowser ./internal/bench/suite
+
+promises: setup-build ## take the figures of REPORT=folder/report.json, a full run of taproom bench all, into PROMISES.md
+	go run ./internal/bench/suite/promises '$(REPORT)' PROMISES.md
+
 clean: ## remove what was built here
 	rm -rf bin build
 
-setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance: setup-%:
+setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report: setup-%:
 	tools/setup.sh $*

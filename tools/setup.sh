@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|run|test|race|desktop|guest|lab|fresh|appliance: installs from the distribution what is missing for it, and nothing else. Running it again
+# setup.sh build|run|test|race|desktop|guest|lab|fresh|appliance|report: installs from the distribution what is missing for it, and nothing else. Running it again
 # changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,8 @@ case ${1:-} in
   fresh) packages="debootstrap git tar util-linux" ;;
   appliance) packages="gcc libc6-dev binutils make flex bison bc perl libelf-dev xz-utils squashfs-tools" ;;
   race) packages="gcc libc6-dev" ;;
-  *) echo "usage: $0 build|run|test|race|desktop|guest|lab|fresh|appliance" >&2; exit 2 ;;
+  report) packages="chromium fonts-dejavu-core" ;;
+  *) echo "usage: $0 build|run|test|race|desktop|guest|lab|fresh|appliance|report" >&2; exit 2 ;;
 esac
 
 missing=""

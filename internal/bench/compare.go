@@ -1,10 +1,10 @@
 package bench
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"strings"
+
+	"taproom/internal/bench/stats"
 )
 
 // basePrefix begins the names of figures that another build of taproom was measured with.
@@ -33,7 +33,7 @@ func compare(all []Series) []Comparison {
 		i := slices.IndexFunc(all, func(s Series) bool { return s.Name == name })
 		if i >= 0 {
 			now := all[i]
-			out = append(out, Comparison{Name: name, Ratio: now.Figure().Median / base.Figure().Median, P: mannWhitney(now.Samples, base.Samples)})
+			out = append(out, Comparison{Name: name, Ratio: now.Figure().Median / base.Figure().Median, P: stats.MannWhitney(now.Samples, base.Samples)})
 		}
 	}
 	return out
@@ -48,44 +48,4 @@ func (c Comparison) verdict() string {
 		return "less"
 	}
 	return "more"
-}
-
-// mannWhitney is the two-sided probability that ranks differ so much by accident, by the normal approximation with a
-// correction for ties and for continuity.
-func mannWhitney(a, b []float64) float64 {
-	type sample struct {
-		v     float64
-		fromA bool
-	}
-	var all []sample
-	for _, v := range a {
-		all = append(all, sample{v, true})
-	}
-	for _, v := range b {
-		all = append(all, sample{v, false})
-	}
-	slices.SortFunc(all, func(x, y sample) int { return cmp.Compare(x.v, y.v) })
-	var rankSum, ties float64
-	for i := 0; i < len(all); {
-		j := i
-		for j < len(all) && all[j].v == all[i].v {
-			j++
-		}
-		for _, s := range all[i:j] {
-			if s.fromA {
-				rankSum += float64(i+j+1) / 2 // ranks count from 1; equals share theirs
-			}
-		}
-		t := float64(j - i)
-		ties += t*t*t - t
-		i = j
-	}
-	n, m := float64(len(a)), float64(len(b))
-	u := rankSum - n*(n+1)/2
-	sigma := math.Sqrt(n * m / 12 * (n + m + 1 - ties/((n+m)*(n+m-1))))
-	if sigma == 0 { // all are equal
-		return 1
-	}
-	z := max(0, math.Abs(u-n*m/2)-0.5) / sigma
-	return math.Erfc(z / math.Sqrt2)
 }

@@ -36,6 +36,7 @@ type Options struct {
 	Rates      []int    // KiB/s, where limits are the question
 	Seconds    int      // that one of them is measured for
 	Through    []string // the ways of a guest to the network: some of ShapeWays
+	Filtered   []int    // NICs with a network filter, where that is the question
 	Progress   func(done, total int)
 }
 
@@ -74,11 +75,12 @@ func Members() []Member {
 		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect},
 		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
+		{Name: "filter", About: "network filters of few and many NICs: attached, redefined, and what they cost a packet", Run: runFilter},
 	}
 }
 
-// thisHost describes the machine.
-func thisHost() Host {
+// ThisHost describes the machine.
+func ThisHost() Host {
 	h := Host{CPUs: runtime.NumCPU(), Version: version.Version}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"taproom/internal/bench/stats"
 )
 
 // Report is what one benchmark found. Its JSON form is stable: names are added, never changed.
@@ -16,6 +18,7 @@ type Report struct {
 	Host    Host         `json:"host"`
 	Figures []Figure     `json:"figures"`
 	Skipped []Skip       `json:"skipped"`
+	Raw     []Series     `json:"raw,omitempty"` // what the figures summarise, in the order of the rounds
 	Compare []Comparison `json:"compare,omitempty"`
 	Notes   []string     `json:"notes,omitempty"` // what the figures do not say by themselves
 	Boot    *Boot        `json:"boot,omitempty"`
@@ -25,7 +28,7 @@ type Report struct {
 }
 
 func newReport(name string) *Report {
-	return &Report{Bench: name, Host: thisHost(), Figures: []Figure{}, Skipped: []Skip{}}
+	return &Report{Bench: name, Host: ThisHost(), Figures: []Figure{}, Skipped: []Skip{}}
 }
 
 // Host is the machine the figures were taken on.
@@ -57,18 +60,15 @@ type Skip struct {
 
 // Series is a figure before it is summarised.
 type Series struct {
-	Name, Unit string
-	Samples    []float64 // at least one
+	Name    string    `json:"name"`
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"` // at least one
 }
 
 // Figure summarises the samples.
 func (s Series) Figure() Figure {
-	v := slices.Sorted(slices.Values(s.Samples))
-	median := v[len(v)/2]
-	if len(v)%2 == 0 {
-		median = (v[len(v)/2-1] + v[len(v)/2]) / 2
-	}
-	return Figure{Name: s.Name, Unit: s.Unit, Median: median, Min: v[0], Max: v[len(v)-1], N: len(v)}
+	v := s.Samples
+	return Figure{Name: s.Name, Unit: s.Unit, Median: stats.Median(v), Min: slices.Min(v), Max: slices.Max(v), N: len(v)}
 }
 
 // add takes in what was measured and what was not.
@@ -76,6 +76,7 @@ func (r *Report) add(all []Series, skipped ...Skip) {
 	for _, s := range all {
 		r.Figures = append(r.Figures, s.Figure())
 	}
+	r.Raw = append(r.Raw, all...)
 	r.Compare = append(r.Compare, compare(all)...)
 	r.Skipped = append(r.Skipped, skipped...)
 }

@@ -45,6 +45,7 @@ func TestTheReportsJSONIsTheDocumentedForm(t *testing.T) {
 	check(`"figures":[{"name":"total","unit":"ms","median":2,"min":1,"max":3,"n":3},` +
 		`{"name":"base.total","unit":"ms","median":1,"min":1,"max":1,"n":3}],` +
 		`"skipped":[{"name":"peer.libvirt","why":"not installed"}],` +
+		`"raw":[{"name":"total","unit":"ms","samples":[2,1,3]},{"name":"base.total","unit":"ms","samples":[1,1,1]}],` +
 		`"compare":[{"name":"total","ratio":2,"p":` + number(t, r.Compare[0].P) + `}]}`)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -21,12 +22,17 @@ be measured here is named with the reason. With --json the form is stable: names
   taproom bench start
   taproom bench start --json --rounds 50
 
+All of them make one report with taproom bench all, reports are compared with taproom bench compare, and two builds are measured by
+turns with taproom bench ab.
+
 Benchmarks:
 %s
 Exit codes: 0 measured, 1 failed, 2 the command line is wrong.`
 
 func newBench(env *Env) *cobra.Command {
 	var o bench.Options
+	var programs string
+	var lines bool
 	members := bench.Members()
 	names := make([]string, len(members))
 	var list strings.Builder
@@ -72,7 +78,7 @@ func newBench(env *Env) *cobra.Command {
 		case !subset(o.Backends, bench.NetworkBackends()):
 			return &usageError{fmt.Errorf("--backend %s: there are %s", strings.Join(o.Backends, ","), strings.Join(bench.NetworkBackends(), ", "))}
 		}
-		if err := checkShape(o); err != nil {
+		if err := cmp.Or(checkShape(o), checkFilter(o)); err != nil {
 			return err
 		}
 		if !sandbox.Inside() {
@@ -85,7 +91,10 @@ func newBench(env *Env) *cobra.Command {
 		if o.Programs, err = demo.Programs(); err != nil {
 			return err
 		}
-		o.Progress = env.benchProgress
+		if programs != "" {
+			o.Programs = programs
+		}
+		o.Progress = env.progress(lines)
 		r, err := members[i].Run(c.Context(), o)
 		if err != nil {
 			return err
@@ -107,19 +116,36 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntVar(&o.Images, "images", 240, "how many images are inspected, where that is the question; 0 leaves that out of the appliances that are alive")
 	c.Flags().IntVar(&o.Workers, "workers", 60, "how many of those are worked on at a time")
 	shapeFlags(c, &o)
+	filterFlags(c, &o)
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
 	c.Flags().StringVar(&o.Peers, "peers", "", "`folder` with peers to measure beside, as tools/peers.sh fills it")
-	for _, flag := range []string{"base", "peers"} {
+	c.Flags().StringVar(&programs, "programs", "", "`folder` with the programs to measure, instead of this one's")
+	c.Flags().BoolVar(&lines, "progress", false, "tell on standard error how far it is, a JSON object a line")
+	for _, flag := range []string{"base", "peers", "programs"} {
 		_ = c.MarkFlagDirname(flag) // the flag is there
 	}
+	c.AddCommand(newBenchAll(env), newBenchCompare(env), newBenchAB(env))
 	return c
 }
 
 // subset reports whether some are named, all of them known.
 func subset(some, known []string) bool {
 	return len(some) > 0 && !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(known, s) })
+}
+
+// progress is how a benchmark tells how far it is: to a program by lines, or to a person.
+func (env *Env) progress(lines bool) func(done, total int) {
+	if lines {
+		return env.benchLines
+	}
+	return env.benchProgress
+}
+
+// benchLines tells a program how far a benchmark is.
+func (env *Env) benchLines(done, total int) {
+	fmt.Fprintf(env.Stderr, "{\"done\":%d,\"total\":%d}\n", done, total)
 }
 
 // benchProgress shows how far a benchmark is, on a terminal.
