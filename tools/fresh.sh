@@ -16,13 +16,13 @@ fail() {
 }
 
 # contain runs a command in namespaces of its own for mounts, processes, IPC, the host name and cgroups, and returns its
-# status. A killed script takes the command with it: by the trap below, and by the kernel where the script gets SIGKILL.
+# status. It inherits no open file but the standard ones. A killed script takes the command with it: by the trap below, and by the kernel where the script gets SIGKILL.
 contain() {
 	(
 		if [ -n "$cgroup" ]; then
 			mkdir "$cgroup" && echo 0 >"$cgroup/cgroup.procs" || exit
 		fi
-		exec setpriv --pdeathsig KILL unshare --mount-proc --pid --kill-child --ipc --uts --cgroup "$@" 8<&- 9<&-
+		exec setpriv --pdeathsig KILL unshare --mount-proc --pid --kill-child --ipc --uts --cgroup "$@" 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 	) &
 	child=$!
 	status=0
