@@ -20,6 +20,7 @@ import (
 	"taproom/internal/api/server/servertest"
 	"taproom/internal/cli"
 	"taproom/internal/engine"
+	"taproom/internal/host/hosttest"
 )
 
 // pretend serves a daemon in memory below a root.
@@ -51,7 +52,7 @@ func pretend(t *testing.T) (*servertest.Fake, string, *server.Server) {
 		}
 	})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), hosttest.Patience)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("shut down: %v", err)
@@ -136,7 +137,7 @@ func TestFollowedLeasesAreDocumentsForPrograms(t *testing.T) {
 	d.LeaseHappens("default", own.LeaseRenewed)
 	d.LeaseHappens("", own.LeasesMissed)
 	f.prints(`{"kind":"old",`+lease, `{"kind":"missed"}`, `{"kind":"held",`+lease)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), hosttest.Patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 )
 
 // watched is a folder with files, and a watch of one of them.
@@ -54,7 +55,7 @@ func watch(t *testing.T, dir, name string) *watched {
 // becomes waits until the watch told of a file that holds this.
 func (x *watched) becomes(want string) {
 	x.t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(hosttest.Patience)
 	for {
 		select {
 		case got := <-x.told:

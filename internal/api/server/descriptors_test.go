@@ -16,6 +16,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server/servertest"
 	"taproom/internal/api/xdr"
+	"taproom/internal/host/hosttest"
 )
 
 // shown is a client of a guest that runs.
@@ -55,7 +56,7 @@ func pair(t testing.TB) (a, b *os.File) {
 	}
 	a, b = os.NewFile(uintptr(fds[0]), "a"), os.NewFile(uintptr(fds[1]), "b")
 	t.Cleanup(func() { _ = a.Close(); _ = b.Close() })
-	_ = b.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = b.SetReadDeadline(time.Now().Add(hosttest.Patience))
 	return a, b
 }
 

@@ -18,6 +18,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/api/server/servertest"
 	"taproom/internal/api/xdr"
+	"taproom/internal/host/hosttest"
 )
 
 // console opens a console of a running guest under serial 7 and returns the guest's end.
@@ -36,7 +37,7 @@ func console(t *testing.T) (w *wire, guestEnd net.Conn) {
 	w.must(remote.ProcDomainOpenConsole, &remote.DomainOptStringFlags{Domain: guest}, &xdr.Void{})
 	guestEnd = <-ends
 	t.Cleanup(func() { _ = guestEnd.Close() })
-	_ = guestEnd.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = guestEnd.SetDeadline(time.Now().Add(hosttest.Patience))
 	return w, guestEnd
 }
 
@@ -121,7 +122,7 @@ func TestAVolumeIsClosedWhenThereIsNoStreamForIt(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		first, second := <-f.ends, <-f.ends
-		_ = second.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = second.SetDeadline(time.Now().Add(hosttest.Patience))
 		if _, err := second.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("procedure %d: the volume is still open: %v", procedure, err)
 		}
@@ -150,7 +151,7 @@ func TestVirshConsoleTypesAndLeavesOnItsEscape(t *testing.T) {
 		t.Helper()
 		var got strings.Builder
 		b := make([]byte, 1024)
-		_ = terminal.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = terminal.SetReadDeadline(time.Now().Add(hosttest.Patience))
 		for !strings.Contains(got.String(), text) {
 			n, err := terminal.Read(b)
 			got.Write(b[:n])

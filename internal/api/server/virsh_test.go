@@ -18,6 +18,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/server"
 	"taproom/internal/api/server/servertest"
+	"taproom/internal/host/hosttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files from what virsh prints now")
@@ -159,7 +160,7 @@ func listen(t *testing.T, socket string, args ...string) func(lines int) string 
 	_ = w.Close()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); _ = r.Close() })
 	return func(lines int) string {
-		_ = r.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = r.SetReadDeadline(time.Now().Add(hosttest.Patience))
 		var got []byte
 		for b := make([]byte, 4096); bytes.Count(got, []byte("\n")) < lines; {
 			n, err := r.Read(b)
@@ -177,7 +178,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(hosttest.Patience)
 	for !ok() {
 		select {
 		case <-tick.C:

@@ -16,6 +16,7 @@ import (
 	"taproom/internal/api/server/servertest"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
+	"taproom/internal/host/hosttest"
 )
 
 // wire is a client that knows no more than bytes.
@@ -32,7 +33,7 @@ func dial(t testing.TB, socket string) *wire {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = nc.Close() })
-	_ = nc.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(hosttest.Patience))
 	return &wire{t, nc}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"taproom/internal/host/hosttest"
 	tdns "taproom/internal/network/dns"
 	"taproom/internal/network/helper"
 )
@@ -241,7 +242,7 @@ func TestAnswersOfTheGreatestLengthAreBoundedInMemory(t *testing.T) {
 		for i := range 400 {
 			c := &dns.Conn{Conn: s.victim.dial("tcp", "10.9.0.1:53")}
 			q := new(dns.Msg).SetQuestion(fmt.Sprintf("n%d.huge.example.", i), dns.TypeNULL)
-			if c.SetDeadline(time.Now().Add(20*time.Second)) == nil && c.WriteMsg(q) == nil {
+			if c.SetDeadline(time.Now().Add(hosttest.Patience)) == nil && c.WriteMsg(q) == nil {
 				if b, err := c.ReadMsgHeader(nil); err == nil {
 					answers++
 					longest = max(longest, len(b))

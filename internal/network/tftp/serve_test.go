@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"taproom/internal/host/hosttest"
 	"taproom/internal/network/tftp"
 )
 
@@ -236,7 +237,7 @@ func TestAServerEndsWithItsContextAndLeavesTheSocketUsable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := client.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := client.SetDeadline(time.Now().Add(hosttest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Write([]byte("\x00\x01x\x00octet\x00")); err != nil {

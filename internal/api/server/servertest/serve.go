@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"taproom/internal/api/server"
+	"taproom/internal/host/hosttest"
 )
 
 // Daemon is a server on sockets of its own.
@@ -41,7 +41,7 @@ func Serve(t testing.TB, o server.Options) *Daemon {
 		})
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), hosttest.Patience)
 		defer cancel()
 		if err := d.Server.Shutdown(ctx); err != nil {
 			t.Errorf("shut the server down: %v", err)
