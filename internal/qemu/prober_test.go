@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // counted is a prober and the number of processes it started.
@@ -32,7 +33,7 @@ func counted(t *testing.T, cache string) (*Prober, func() int) {
 		}
 	}})
 	p := &Prober{
-		Timeout: 2 * time.Minute, // for a machine that is busy
+		Timeout: 4 * emutest.Patience(), // for a machine that is busy
 		Kernel:  k, Launcher: launcher(t), Confinement: Confinement{UID: testUID, GID: testUID}, CacheDir: cache, RunDir: t.TempDir(),
 		Env: func(binary string) (env, firmware []string) {
 			for _, e := range emulators(t) {
@@ -248,9 +249,9 @@ func TestProbeOfABadBinaryIsTyped(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			p, _ := counted(t, filepath.Join(t.TempDir(), "cache"))
-			timeout := 20 * time.Second
+			timeout := emutest.Patience()
 			if tc.name == "hangs" {
-				timeout = 5 * time.Second // enough for an emulated machine to come that far
+				timeout /= 6 // enough for an emulated machine to come that far
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()

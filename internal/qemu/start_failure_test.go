@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
@@ -60,9 +60,9 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 			t.Parallel()
 			s := spec(t, e.minimal())
 			tc.spoil(t, &s)
-			timeout := 20 * time.Second
+			timeout := emutest.Patience()
 			if errors.Is(tc.want, ErrSilent) {
-				timeout = 5 * time.Second // enough for an emulated machine to come that far
+				timeout /= 6 // enough for an emulated machine to come that far
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
