@@ -16,14 +16,13 @@ import (
 
 	"taproom/internal/appliance/pid1/pid1test"
 	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/emutest"
 )
 
-// bootTime is how long a guest may take here. It boots in two seconds on an idle machine.
-const bootTime = 3 * time.Minute
-
+// timeout ends a test that boots a guest, asks it much and boots it again.
 func timeout(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
+	ctx, cancel := emutest.Watch(t.Context(), 4, nil)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -62,7 +61,7 @@ func serveEverything(ctx context.Context, t *testing.T, g Guest) {
 	t.Logf("q35, everything plugged in: exec to agent hello %v", m.ready)
 
 	t.Run("hello", func(t *testing.T) {
-		h, err := m.agent.WaitReady(ctx, bootTime/2)
+		h, err := m.agent.WaitReady(ctx, emutest.Patience())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +70,7 @@ func serveEverything(ctx context.Context, t *testing.T, g Guest) {
 		}
 	})
 	t.Run("every NIC has a lease", func(t *testing.T) {
-		n, err := m.agent.WaitNetwork(ctx, 4, bootTime/2)
+		n, err := m.agent.WaitNetwork(ctx, 4, emutest.Patience())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +127,9 @@ func checkDisks(ctx context.Context, t *testing.T, m *machine) {
 	}
 	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
-	for deadline := time.Now().Add(bootTime / 2); ; <-again.C {
+	late, cancel := emutest.Context(ctx)
+	defer cancel()
+	for ; ; <-again.C {
 		list, err := m.agent.Blocks(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +142,7 @@ func checkDisks(ctx context.Context, t *testing.T, m *machine) {
 		}
 		if diff := cmp.Diff(want, got); diff == "" {
 			return
-		} else if time.Now().After(deadline) {
+		} else if late.Err() != nil {
 			t.Fatalf("disks by serial (-want +got):\n%s", diff)
 		}
 	}
@@ -164,10 +165,10 @@ func moveRestartCrash(ctx context.Context, t *testing.T, g Guest) {
 			"-device", "pvpanic",
 		})...)
 	t.Logf("pc: exec to agent hello %v", m.ready)
-	if _, err := m.agent.WaitReady(ctx, bootTime/2); err != nil {
+	if _, err := m.agent.WaitReady(ctx, emutest.Patience()); err != nil {
 		t.Fatal(err)
 	}
-	n, err := m.agent.WaitNetwork(ctx, 1, bootTime/2)
+	n, err := m.agent.WaitNetwork(ctx, 1, emutest.Patience())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func moveRestartCrash(ctx context.Context, t *testing.T, g Guest) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if off := time.Since(time.Unix(0, s.UnixNano)).Abs(); off > 10*time.Second || s.CPUs != 1 || s.MemoryKiB < 128<<10 {
+		if off := time.Since(time.Unix(0, s.UnixNano)).Abs(); off > emutest.Patience() || s.CPUs != 1 || s.MemoryKiB < 128<<10 {
 			t.Errorf("clock is off by %v; system says %+v", off, s)
 		}
 	})
@@ -287,8 +288,7 @@ func checkListen(ctx context.Context, t *testing.T, m *machine, forward int) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if _, err := conn.Write([]byte("echo this")); err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func checkReboot(ctx context.Context, t *testing.T, m *machine) {
 	if data := m.event(ctx, t, "RESET"); data["guest"] != true {
 		t.Errorf("QEMU says %v, want a reset by the guest", data)
 	}
-	after, err := m.agent.WaitReady(ctx, bootTime/2) // the same connection: it belongs to the machine, not to the boot
+	after, err := m.agent.WaitReady(ctx, emutest.Patience()) // the same connection: it belongs to the machine, not to the boot
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func checkHotPlug(ctx context.Context, t *testing.T, m *machine) {
 	m.command(t, "device_add", map[string]any{
 		"driver": "virtio-net-pci", "bus": "port1", "netdev": "n16", "mac": "52:54:00:00:00:10",
 	})
-	n, err := m.agent.WaitNetwork(ctx, 5, bootTime/2)
+	n, err := m.agent.WaitNetwork(ctx, 5, emutest.Patience())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,9 @@ func checkHotPlug(ctx context.Context, t *testing.T, m *machine) {
 	}
 	again := time.NewTicker(200 * time.Millisecond)
 	defer again.Stop()
-	for deadline := time.Now().Add(bootTime / 2); ; <-again.C { // it was plugged in first, and looking for it takes longer
+	late, cancel := emutest.Context(ctx)
+	defer cancel()
+	for ; ; <-again.C { // it was plugged in first, and looking for it takes longer
 		list, err := m.agent.Blocks(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -375,7 +377,7 @@ func checkHotPlug(ctx context.Context, t *testing.T, m *machine) {
 		if at >= 0 && list[at].SHA256 == headHash("hot") {
 			return
 		}
-		if time.Now().After(deadline) {
+		if late.Err() != nil {
 			t.Fatalf("hot-plugged disk: not in %+v", list)
 		}
 	}

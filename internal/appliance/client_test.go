@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/emutest"
 )
 
 // peer plays the agent's side of a connection with a script.
@@ -67,7 +68,7 @@ func accept(conn net.Conn) *wire.Decoder {
 
 func connect(t *testing.T, script func(net.Conn)) *Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	c, err := NewClient(ctx, peer(t, script))
 	if err != nil {

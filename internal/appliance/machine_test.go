@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // machine is a QEMU with the built-in guest in it.
@@ -53,7 +55,8 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) await(t testing.TB, text string) {
 	t.Helper()
 	want := regexp.MustCompile(text)
-	late := time.After(60 * time.Second)
+	late, cancel := emutest.Watch(t.Context(), 1, o.size)
+	defer cancel()
 	for {
 		o.mu.Lock()
 		found, more := want.Match(o.b.Bytes()), o.more
@@ -63,10 +66,17 @@ func (o *output) await(t testing.TB, text string) {
 		}
 		select {
 		case <-more:
-		case <-late:
-			t.Fatalf("console does not say %q:\n%s", text, o)
+		case <-late.Done():
+			t.Fatalf("console does not say %q (%v):\n%s", text, context.Cause(late), o)
 		}
 	}
+}
+
+// size is how much the guest has written.
+func (o *output) size() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return int64(o.b.Len())
 }
 
 func (o *output) String() string {
@@ -91,6 +101,7 @@ func arguments(g Guest, machineType, dir string) []string {
 // boot starts a guest and waits for its agent. The guest is gone when the test ends.
 func boot(ctx context.Context, t testing.TB, g Guest, machineType string, more ...string) *machine {
 	t.Helper()
+	defer emutest.Boot(t)()
 	dir := t.TempDir()
 	args := arguments(g, machineType, dir)
 	if !slices.Contains(more, "-serial") {
@@ -175,8 +186,7 @@ func (m *machine) command(t testing.TB, name string, args map[string]any) {
 // event waits for a QMP event and returns its data.
 func (m *machine) event(ctx context.Context, t testing.TB, name string) map[string]any {
 	t.Helper()
-	deadline, _ := ctx.Deadline()
-	_ = m.qmpConn.SetReadDeadline(deadline)
+	defer context.AfterFunc(ctx, func() { _ = m.qmpConn.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
 		var e struct {
 			Event string

@@ -2,7 +2,6 @@ package build
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/kbuild"
+	"taproom/internal/qemu/emutest"
 )
 
 // report is what the tests' first process says.
@@ -24,9 +24,6 @@ type report struct {
 	Disks       map[string]string
 	Ports       []string
 }
-
-// bootWithin is how long a machine may take here: it takes two seconds on an idle host.
-const bootWithin = 6 * time.Minute
 
 // needed is what appliances promise to disks from anywhere, beside what mounts at once.
 func needed() []string {
@@ -60,7 +57,8 @@ func boot(t *testing.T, f Files, machine string) report {
 	if err := os.WriteFile(disk, append([]byte("hello disk"), make([]byte, 1<<20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), bootWithin)
+	defer emutest.Boot(t)()
+	ctx, cancel := emutest.Watch(t.Context(), 2, nil) // it looks at all its drivers
 	defer cancel()
 	args := append([]string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-cpu", "max", "-accel", "tcg", "-m", strconv.Itoa(f.Memory), "-serial", "stdio",

@@ -20,11 +20,15 @@ import (
 	"taproom/internal/appliance/pid1/pid1test"
 	"taproom/internal/appliance/proto"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 	"taproom/internal/qemu/qmp"
 )
 
-// stepTime is how long a machine may take to boot, and a test of its clones. Each takes a few seconds on an idle host.
-const stepTime = 5 * time.Minute
+// step bounds a boot, and a test of clones, which does the work of several.
+func step(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return emutest.Watch(t.Context(), 4, nil)
+}
 
 // initEnv tells the tests where TestMain put the first process.
 const initEnv = "TAPROOM_TEST_INIT"
@@ -170,7 +174,8 @@ func freeze(t *testing.T) template {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), stepTime)
+	defer emutest.Boot(t)()
+	ctx, cancel := step(t)
 	defer cancel()
 	dir := t.TempDir()
 	p := template{files: f, ram: filepath.Join(dir, "ram"), state: filepath.Join(dir, "state")}

@@ -9,17 +9,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance/proto"
+	"taproom/internal/qemu/emutest"
 )
 
 func timeout(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := emutest.Context(t.Context())
 	t.Cleanup(cancel)
 	return ctx
 }

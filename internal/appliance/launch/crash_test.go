@@ -19,6 +19,7 @@ import (
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // roleEnv makes the test binary play a part of a crash, and crashEnv says which crash.
@@ -124,9 +125,6 @@ func warden() {
 	}
 }
 
-// left is how long a crash and the end of everything may take: seconds, where the machine is not busy.
-const left = 5 * time.Minute
-
 // crashes runs one and returns how many steps its victim came to.
 func (c crash) run(t *testing.T) (steps int64) {
 	t.Helper()
@@ -138,7 +136,7 @@ func (c crash) run(t *testing.T) (steps int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), left)
+	ctx, cancel := emutest.Watch(t.Context(), 4, nil) // a boot, and the end of everything
 	defer cancel()
 	w := exec.CommandContext(ctx, self)
 	w.Env = append(os.Environ(), roleEnv+"=warden", crashEnv+"="+string(doc))

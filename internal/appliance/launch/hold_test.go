@@ -28,7 +28,7 @@ func TestWhatIsLaunchedFromStaysUntilTheLauncherIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := Open(t.Context(), s)
+	l, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"taproom/internal/appliance/build"
 	"taproom/internal/appliance/launchtest"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // spec is of appliances with the distribution's kernel and a cache of the test's own.
@@ -24,6 +25,20 @@ func spec(t testing.TB, way Way) Spec {
 		Files: launchtest.Files(t), Launcher: launchtest.Program(t, "taproom-launch"), Way: way, Accelerator: "tcg",
 		CacheDir: filepath.Join(t.TempDir(), "templates"),
 	}
+}
+
+// open is Open with a slot to boot a template in.
+func open(t testing.TB, s Spec) (*Launcher, error) {
+	t.Helper()
+	defer emutest.Boot(t)()
+	return Open(t.Context(), s)
+}
+
+// boot is Launch with a slot to boot in.
+func boot(t testing.TB, s Spec) (*Appliance, error) {
+	t.Helper()
+	defer emutest.Boot(t)()
+	return Launch(t.Context(), s)
 }
 
 // closed closes an appliance and checks that its QEMU is gone.
@@ -48,7 +63,7 @@ func TestAColdApplianceAnswers(t *testing.T) {
 		}
 		stages, last = append(stages, string(s)), at
 	}
-	a, err := Launch(t.Context(), s)
+	a, err := boot(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"taproom/internal/appliance/chain"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 	libvirtxml "taproom/internal/spec"
 )
 
@@ -94,7 +95,7 @@ func inDomains(t *testing.T, d *daemontest.Daemon) *Launcher {
 	t.Helper()
 	s := spec(t, WayLibvirt)
 	s.Libvirt = d.URI()
-	l, err := Open(t.Context(), s)
+	l, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestAnApplianceIsADomain(t *testing.T) {
 	t.Parallel()
 	d := daemontest.New(t)
 	l := inDomains(t, d)
-	a, err := l.Launch(t.Context())
+	a, err := bootDomain(t, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,8 +206,10 @@ func TestADomainEndsWithWhoeverLaunchedIt(t *testing.T) {
 	}
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for limit := time.Now().Add(time.Minute); len(domains(t, d)) > 0; <-again.C {
-		if time.Now().After(limit) {
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
+	for ; len(domains(t, d)) > 0; <-again.C {
+		if late.Err() != nil {
 			t.Fatal("the domain is left")
 		}
 	}
@@ -233,9 +236,16 @@ func TestAnApplianceThatItsDaemonEndsIsAnError(t *testing.T) {
 	}
 }
 
+// bootDomain is Launch with a slot to boot in.
+func bootDomain(t *testing.T, l *Launcher) (*Appliance, error) {
+	t.Helper()
+	defer emutest.Boot(t)()
+	return l.Launch(t.Context())
+}
+
 func launchedDomain(t *testing.T, l *Launcher) *Appliance {
 	t.Helper()
-	a, err := l.Launch(t.Context())
+	a, err := bootDomain(t, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestOwnKernelFetchesOverItsNetworkOnEveryMachine(t *testing.T) {
 			t.Parallel()
 			s := ownNetwork(t, WayCold)
 			s.Machine = kind
-			l, err := Open(t.Context(), s)
+			l, err := open(t, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestOwnKernelFetchesOverItsNetworkOnEveryMachine(t *testing.T) {
 	}
 	t.Run("template", func(t *testing.T) {
 		t.Parallel()
-		l, err := Open(t.Context(), ownNetwork(t, WayTemplate))
+		l, err := open(t, ownNetwork(t, WayTemplate))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -164,7 +164,7 @@ func TestAnApplianceFetchesOverItsNetwork(t *testing.T) {
 	for _, way := range []Way{WayCold, WayTemplate} {
 		t.Run(way.String(), func(t *testing.T) {
 			t.Parallel()
-			l, err := Open(t.Context(), networked(t, way))
+			l, err := open(t, networked(t, way))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestAnApplianceHasNoNetworkUnlessAsked(t *testing.T) {
 	t.Parallel()
 	s := networked(t, WayCold)
 	s.NIC = false
-	a, err := Launch(t.Context(), s)
+	a, err := boot(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestToolsThatSomebodyElseReadsUnderALockAreTaken(t *testing.T) {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(t.Context(), s)
+	l, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}

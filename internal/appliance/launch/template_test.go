@@ -10,11 +10,16 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // launched is an appliance that is closed with the test.
 func launched(t testing.TB, l *Launcher) *Appliance {
 	t.Helper()
+	if way, _ := l.Way(); way != WayTemplate { // clones do not boot
+		defer emutest.Boot(t)()
+	}
 	a, err := l.Launch(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +70,7 @@ func spoilt(t *testing.T, s Spec) {
 // openTwice opens two Launchers at once where there is no template.
 func openTwice(t *testing.T, s Spec) [2]*Launcher {
 	t.Helper()
+	defer emutest.Boot(t)() // for the one of them that makes the template
 	var all sync.WaitGroup
 	var both [2]*Launcher
 	for i := range both {

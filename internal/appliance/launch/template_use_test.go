@@ -12,7 +12,7 @@ import (
 
 // followsQEMU launches where QEMU was replaced since the template was made, as far as the Launcher knows.
 func followsQEMU(t *testing.T, s Spec) {
-	l, err := Open(t.Context(), s)
+	l, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func outlastsItsFile(t *testing.T, s Spec, path string) {
 			_ = os.Remove(mine)
 		}
 	}})
-	l, err := Open(t.Context(), s)
+	l, err := open(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}

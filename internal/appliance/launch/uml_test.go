@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +15,7 @@ import (
 	"taproom/internal/appliance/launchtest"
 	"taproom/internal/appliance/uml"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // umlSpec is of appliances in User-Mode Linux, where its kernel was built and runs.
@@ -93,7 +93,9 @@ func umlConfined(t *testing.T, l *Launcher) {
 // umlMeasured looks again when the guest did something between two looks.
 func umlMeasured(t *testing.T, l *Launcher, a *Appliance) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
+	for {
 		own, err := l.k.PSS(a.PID())
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +117,7 @@ func umlMeasured(t *testing.T, l *Launcher, a *Appliance) {
 		if t.Logf("%d of the kernel, %d of %d programs, %d in all", own, sum, len(programs), all); sum > 0 && all >= own+sum/2 {
 			return
 		}
-		if time.Now().After(end) {
+		if late.Err() != nil {
 			t.Errorf("%d bytes in all, and %d of the kernel and %d of its programs", all, own, sum)
 			return
 		}

@@ -1,19 +1,20 @@
 package pool
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // A pool that hangs keeps its place, and nobody else out of the folder.
 func TestAPoolThatHangsHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	k := kernel(t)
 	dir, err := os.MkdirTemp("", "pool") // a short path

@@ -18,6 +18,7 @@ import (
 	"taproom/internal/appliance/launchtest"
 	"taproom/internal/appliance/pool"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // ownerDir tells this test's binary to be an owner of an appliance instead: it takes one of the pool in this folder, says
@@ -80,17 +81,24 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // a test that failed left it
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := emutest.Context(context.WithoutCancel(t.Context()))
 		defer cancel()
 		_ = pool.Stop(ctx, s.k, s.place.Socket())
 	})
 	return s
 }
 
+// launch takes an appliance of the pool, which boots a template first where there is none.
+func (s *site) launch(t *testing.T) (*launch.Appliance, error) {
+	t.Helper()
+	defer emutest.Boot(t)()
+	return pool.Launch(t.Context(), s.spec, s.o)
+}
+
 // full waits until the pool has as many that wait as it wants.
 func (s *site) full(t *testing.T) pool.Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // guests beside the test may have the memory
+	ctx, cancel := emutest.Watch(t.Context(), 8, nil) // guests beside the test may have the memory
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -149,7 +157,7 @@ func (s *site) hold(t *testing.T, pids []int) []*host.PIDFD {
 // over waits for the end of processes.
 func over(t *testing.T, what string, all []*host.PIDFD) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	for _, p := range all {
 		if err := p.Wait(ctx); err != nil {
@@ -162,7 +170,7 @@ func over(t *testing.T, what string, all []*host.PIDFD) {
 func TestAppliancesThatWaitEndWithTheirPoolAndOthersWithTheirOwner(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	mine, err := pool.Launch(t.Context(), s.spec, s.o)
+	mine, err := s.launch(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +180,7 @@ func TestAppliancesThatWaitEndWithTheirPoolAndOthersWithTheirOwner(t *testing.T)
 		t.Errorf("%+v, want one handed out", st)
 	}
 	for range 2 { // one that waited
-		a, err := pool.Launch(t.Context(), s.spec, s.o)
+		a, err := s.launch(t)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +222,7 @@ func TestAppliancesThatWaitEndWithTheirPoolAndOthersWithTheirOwner(t *testing.T)
 	over(t, "its owner was killed", theirs)
 	_ = owner.Wait() // it was killed
 
-	again, err := pool.Launch(t.Context(), s.spec, s.o)
+	again, err := s.launch(t)
 	if err != nil {
 		t.Fatalf("after the pool was killed: %v", err)
 	}

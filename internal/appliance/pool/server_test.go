@@ -14,6 +14,7 @@ import (
 
 	"taproom/internal/appliance/admission"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // piped is a clone whose parcel is the writing end of a pipe: whoever has it can be heard.
@@ -101,7 +102,7 @@ func TestAnApplianceIsItsOwnersAlone(t *testing.T) {
 	eventually(t, s, "refilled when the client is done", full(1))
 	// Nobody but the client has the pipe's end: when it closes that, the other end hears of it.
 	parcel.Close()
-	if err := mine.read.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := mine.read.SetReadDeadline(time.Now().Add(emutest.Patience())); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := mine.read.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -179,7 +180,7 @@ func TestAPoolIsNotHeldUpByNonsense(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(emutest.Patience())); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = c.Write([]byte(nonsense)) // the pool may hang up before it has read all of it

@@ -11,6 +11,7 @@ import (
 
 	"taproom/internal/appliance/admission"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 const mib = 1 << 20
@@ -96,7 +97,7 @@ func (w *world) stock(t *testing.T, size, launchers int) *Stock {
 // eventually looks until a status is as it should be.
 func eventually(t *testing.T, s *Stock, what string, holds func(Status) bool) Status {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
