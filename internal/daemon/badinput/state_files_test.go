@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
+	"taproom/internal/qemu/emutest"
 )
 
 // restart ends the daemon, spoils something and starts it again; it returns what it found wrong.
@@ -162,7 +162,7 @@ func TestAGuestWhoseRecordIsDamagedRunsOnAndCanOnlyBeEnded(t *testing.T) {
 			}
 			w.refuse(t, bad{"start", func() error { _, err := w.c.StartDomain(t.Context(), d, 0); return err }, virterr.OperationInvalid, "Requested operation is not valid: " + runsOn})
 			must(t, end(w, d, pid))
-			within(t, 60*time.Second, "its problem is solved", func() bool {
+			emutest.Wait(t, "its problem is solved", nil, func() bool {
 				s, err := w.c.Status(t.Context())
 				return err == nil && len(s.Problems) == 1
 			})
@@ -185,7 +185,7 @@ func TestAProcessNumberThatIsUsedAgainIsNotTheGuest(t *testing.T) {
 	pid := w.guestPID(t, "broken")
 	got := w.restart(t, func() {
 		must(t, unix.Kill(pid, unix.SIGKILL))
-		within(t, 60*time.Second, "it is gone", func() bool { return unix.Kill(pid, 0) != nil })
+		emutest.Wait(t, "it is gone", nil, func() bool { return unix.Kill(pid, 0) != nil })
 		// our own number, with a start that is not ours
 		must(t, os.WriteFile(w.Paths().Guest(uuidText(d.UUID))+"/pid", fmt.Appendf(nil, `{"pid":%d,"start":12345}`+"\n", os.Getpid()), 0o600))
 	})

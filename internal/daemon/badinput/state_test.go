@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/engine"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // state is everything there is in a world, as text: files, links, rules, cgroups with their processes, and what the
@@ -24,7 +26,9 @@ func (w *world) state() string {
 	files := w.files()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for limit := time.Now().Add(30 * time.Second); time.Now().Before(limit) && slices.ContainsFunc(files, halfWritten); {
+	late, cancel := emutest.Context(context.Background())
+	defer cancel()
+	for late.Err() == nil && slices.ContainsFunc(files, halfWritten) {
 		<-again.C
 		files = w.files()
 	}

@@ -17,6 +17,7 @@ import (
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
+	"taproom/internal/qemu/emutest"
 )
 
 // raw is a connection of a client that follows no rules.
@@ -25,7 +26,7 @@ func (w *world) raw(t *testing.T) *net.UnixConn {
 	c, err := net.Dial("unix", w.Socket())
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(40 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * emutest.Patience()))
 	return c.(*net.UnixConn)
 }
 
@@ -151,7 +152,7 @@ func TestAThousandIdleConnectionsAreServedBesideOthers(t *testing.T) {
 	wg.Wait()
 	begin := time.Now()
 	must(t, w.start(guest("broken", nic("quiet"))))
-	if took := time.Since(begin); took > time.Minute {
+	if took := time.Since(begin); took > emutest.Patience() {
 		t.Errorf("start and destroy took %v", took)
 	}
 	if kib := w.residentKiB(); kib > 150<<10 {
@@ -163,7 +164,7 @@ func TestAThousandIdleConnectionsAreServedBesideOthers(t *testing.T) {
 		}
 	}
 	w.unchanged(t, before)
-	within(t, 60*time.Second, "the descriptors are given back", func() bool { return w.descriptors() <= fds+2 })
+	emutest.Wait(t, "the descriptors are given back", nil, func() bool { return w.descriptors() <= fds+2 })
 }
 
 // descriptors is how many the daemon has open.
@@ -171,23 +172,6 @@ func (w *world) descriptors() int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.PID()))
 	must(w.t, err)
 	return len(entries)
-}
-
-// within fails unless something that nobody tells of is true before long.
-func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Errorf("after %v it is not true that %s", limit, what)
-			return
-		}
-	}
 }
 
 // starve lets the daemon open descriptors up to a number, and returns what lifts that.
@@ -208,7 +192,7 @@ func TestADaemonWithoutDescriptorsServesAgainWhenItHasSome(t *testing.T) {
 	for range 100 {
 		conns = append(conns, w.raw(t)) // wait in the queue of the socket
 	}
-	within(t, 60*time.Second, "the daemon complains", func() bool { return strings.Contains(w.Said(), "raise the limit of open files") })
+	emutest.Wait(t, "the daemon complains", nil, func() bool { return strings.Contains(w.Said(), "raise the limit of open files") })
 	err := w.create(guest("broken", nic("quiet")+vnc))
 	w.answer(t, err, virterr.SystemError, "cannot start domain 'broken': look for hooks: open ROOT/etc/libvirt/hooks/qemu.d: too many open files; raise the limit of open files of taproomd (LimitNOFILE)")
 	for _, c := range conns {
@@ -241,7 +225,7 @@ func TestAGuestThatCannotBeClearedAwayNowIsClearedAwayLater(t *testing.T) {
 		t.Errorf("problems: %q, %v", s.Problems, err)
 	}
 	feed()
-	within(t, 30*time.Second, "the problem is solved", func() bool {
+	emutest.Wait(t, "the problem is solved", nil, func() bool {
 		s, err := w.c.Status(t.Context())
 		return err == nil && len(s.Problems) == 0
 	})

@@ -19,6 +19,7 @@ import (
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 // world is a daemon with a guest and a network that are well, beside which bad things are done.
@@ -220,12 +221,14 @@ func (w *world) unchanged(t *testing.T, before string) {
 	t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
-	for limit := time.Now().Add(30 * time.Second); ; <-again.C { // it may still be writing a file, or clearing away
+	late, cancel := emutest.Context(context.WithoutCancel(t.Context()))
+	defer cancel()
+	for ; ; <-again.C { // it may still be writing a file, or clearing away
 		d := cmp.Diff(strings.Split(before, "\n"), strings.Split(w.state(), "\n"))
 		if d == "" {
 			break
 		}
-		if time.Now().After(limit) {
+		if late.Err() != nil {
 			t.Errorf("something changed (-before +after):\n%s\nthe daemon said: %s", d, w.Said())
 			break
 		}

@@ -30,6 +30,7 @@ import (
 	"taproom/internal/daemon"
 	"taproom/internal/engine"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // Environment of a test binary that is to be a daemon.
@@ -242,10 +243,6 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before the daemon runs: its end sets another deadline.
-	if err := ready.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-		return nil, errors.Join(err, ready.Close())
-	}
 	said, err := newTranscript()
 	if err != nil {
 		return nil, errors.Join(err, ready.Close())
@@ -281,6 +278,9 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	}()
 	return func() error {
 		defer ready.Close()
+		late, cancel := emutest.Context(context.Background())
+		defer cancel()
+		defer context.AfterFunc(late, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })()
 		if _, err := ready.Read(make([]byte, 256)); err != nil {
 			select {
 			case <-d.done:

@@ -14,19 +14,19 @@ import (
 
 	"taproom/internal/engine"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
-// settled is how long a daemon may take until nothing is left, on a machine that is busy: it answers before the kernel has
-// done everything, and one that runs writes a file now and then.
-const settled = 30 * time.Second
-
 // Leftovers names what a daemon that has removed everything should not have left, and does not remove soon: links and rules
-// in its namespace, cgroups, processes, and files of guests and networks below its root.
+// in its namespace, cgroups, processes, and files of guests and networks below its root. The daemon answers before the kernel has
+// done everything, and one that runs writes a file now and then.
 func (d *Daemon) Leftovers() []string {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for limit := time.Now().Add(settled); ; <-again.C {
-		if left := d.left(); len(left) == 0 || time.Now().After(limit) {
+	late, cancel := emutest.Context(context.Background())
+	defer cancel()
+	for ; ; <-again.C {
+		if left := d.left(); len(left) == 0 || late.Err() != nil {
 			return left
 		}
 	}
@@ -144,7 +144,7 @@ func (d *Daemon) cleanUp() {
 	k := host.New(host.Options{})
 	defer k.Close()
 	if slice, ok := d.Slice(); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := emutest.Context(context.Background())
 		defer cancel()
 		_ = k.KillCgroup(slice)
 		if err := k.RemoveCgroup(ctx, slice); err != nil {
