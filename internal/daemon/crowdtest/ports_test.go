@@ -12,6 +12,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 // Two daemons that share a network namespace give displays ports from the same first one on. Whoever is slower with a port gets
@@ -73,7 +74,7 @@ func TestTwoDaemonsInOneNamespaceShareThePortsOfDisplays(t *testing.T) {
 			t.Errorf("%s says that it has port %s: %v", name, port, err)
 			continue
 		}
-		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(guests * emutest.Patience())); err != nil {
 			t.Error(err)
 		}
 		said := make([]byte, 4)

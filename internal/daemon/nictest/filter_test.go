@@ -12,6 +12,7 @@ import (
 	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // The host's end of a NIC takes what its guest says, where the document says that it is believed: a macvtap, and a bridge that
@@ -129,8 +130,10 @@ func (m *machine) behind(name string) string {
 // becomes waits until something is so.
 func (m *machine) becomes(what string, is func() bool) {
 	m.Helper()
-	for late := time.Now().Add(patience); !is(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(late) {
+	late, cancel := emutest.Watch(m.Context(), busy, nil)
+	defer cancel()
+	for ; !is(); <-time.After(20 * time.Millisecond) {
+		if late.Err() != nil {
 			m.Fatalf("waited in vain: %s\n%s\nthe daemon said: %s", what, m.daemon.NS.Shell("ip link; bridge fdb"), m.daemon.Said())
 		}
 	}

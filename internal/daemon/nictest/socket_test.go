@@ -12,6 +12,7 @@ import (
 
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // The ports of loopback that the sockets of one guest are on.
@@ -74,7 +75,9 @@ func TestNICsOnSocketsPassTraffic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := listenIn(m, func() (net.Conn, error) { return net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", servesAt), patience) })
+	server, err := listenIn(m, func() (net.Conn, error) {
+		return net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", servesAt), emutest.Patience())
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

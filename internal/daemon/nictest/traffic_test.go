@@ -13,6 +13,7 @@ import (
 
 	"taproom/internal/appliance/wire"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // bulk is what passes each way by TCP: enough for many full frames, little for a guest that is emulated.
@@ -22,15 +23,17 @@ const bulk = 256 << 10
 func (m *machine) fromGuest(n nic, link string, tcp, udp int) {
 	m.Helper()
 	at := func(port int) string { return net.JoinHostPort(n.host, strconv.Itoa(port)) }
-	seconds := int(patience / time.Second)
+	seconds := emutest.Seconds()
 	r := ask[wire.TrafficResult](m, wire.OpTraffic, wire.Traffic{Protocol: "tcp", Address: at(tcp), Link: link, Bytes: bulk, Seconds: seconds})
 	if r.Sent != bulk || r.Received != bulk {
 		m.Errorf("%s on %s: TCP from the guest: %+v", n.model, n.name, r)
 	}
 	// Datagrams may be lost, and the guest waits for them a second only; one at least comes back unchanged.
-	for late := time.Now().Add(patience); ; {
+	late, cancel := emutest.Watch(m.Context(), busy, nil)
+	defer cancel()
+	for {
 		r = ask[wire.TrafficResult](m, wire.OpTraffic, wire.Traffic{Protocol: "udp", Address: at(udp), Link: link, Packets: 20, Size: 1000, Seconds: seconds})
-		if r.PacketsBack > 0 || r.Corrupt > 0 || time.Now().After(late) {
+		if r.PacketsBack > 0 || r.Corrupt > 0 || late.Err() != nil {
 			break
 		}
 	}
@@ -60,12 +63,12 @@ func (m *machine) fromHost(n nic, address string) {
 func pattern(n int) []byte { return bytes.Repeat([]byte("taproom "), n/8) }
 
 func exchangeTCP(to string) error {
-	c, err := net.DialTimeout("tcp", to, patience)
+	c, err := net.DialTimeout("tcp", to, emutest.Patience())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(busy * emutest.Patience()))
 	sent, got := pattern(bulk), make([]byte, bulk)
 	wrote := make(chan error, 1)
 	go func() {
@@ -93,11 +96,11 @@ func exchangeUDP(to string) error {
 	}
 	defer c.Close()
 	sent, got := pattern(1000), make([]byte, 2000)
-	for late := time.Now().Add(patience); time.Now().Before(late); {
+	for late := time.Now().Add(busy * emutest.Patience()); time.Now().Before(late); {
 		if _, err = c.Write(sent); err != nil {
 			continue // an answer to an earlier one that nobody listened
 		}
-		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Second)) // wait: then it is sent again
 		n, rerr := c.Read(got)
 		if err = rerr; err != nil {
 			continue
