@@ -2,6 +2,7 @@ package desktoptest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // console is `virsh console` at a terminal of its own, and what is on its screen since it was last looked at.
@@ -48,7 +51,7 @@ func (d *desk) console(guest string) *console {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(c.leave)
-	c.shows("Connected to domain", time.Minute)
+	c.shows("Connected to domain")
 	return c
 }
 
@@ -61,9 +64,9 @@ func (c *console) types(text string) {
 }
 
 // shows waits until a text is on the screen below what was waited for before.
-func (c *console) shows(text string, within time.Duration) {
+func (c *console) shows(text string) {
 	c.t.Helper()
-	_ = c.master.SetReadDeadline(time.Now().Add(within))
+	defer c.bounded()()
 	for buf := make([]byte, 4096); ; {
 		if i := bytes.Index(c.screen, []byte(text)); i >= 0 {
 			c.screen = c.screen[i+len(text):]
@@ -77,13 +80,24 @@ func (c *console) shows(text string, within time.Duration) {
 	}
 }
 
+// bounded ends reads of the console that take too long, until done is called.
+func (c *console) bounded() (done func()) {
+	_ = c.master.SetReadDeadline(time.Time{})
+	late, cancel := emutest.Watch(context.WithoutCancel(c.t.Context()), whole, nil)
+	stop := context.AfterFunc(late, func() { _ = c.master.SetReadDeadline(time.Unix(1, 0)) })
+	return func() {
+		stop()
+		cancel()
+	}
+}
+
 // login gives root's password and waits for a shell.
 func (c *console) login() {
 	c.t.Helper()
 	c.types("root\r")
-	c.shows("Password: ", 2*time.Minute)
+	c.shows("Password: ")
 	c.types("taproom\r")
-	c.shows("root@debian:~# ", 3*time.Minute)
+	c.shows("root@debian:~# ")
 }
 
 // prompt presses Enter until the shell answers: virsh drops what is typed before its terminal is as it wants it.
@@ -91,7 +105,7 @@ func (c *console) prompt() {
 	c.t.Helper()
 	for range 100 {
 		c.types("\r")
-		_ = c.master.SetReadDeadline(time.Now().Add(time.Second))
+		_ = c.master.SetReadDeadline(time.Now().Add(time.Second)) // wait: then Enter is pressed again
 		for buf := make([]byte, 4096); ; {
 			n, err := c.master.Read(buf)
 			c.screen = append(c.screen, buf[:n]...)
@@ -115,10 +129,10 @@ func (c *console) sh(command string) string {
 	c.t.Helper()
 	c.types("echo '<''<<'; " + command + "; echo '>''>>'\r")
 	c.screen = nil
-	_ = c.master.SetReadDeadline(time.Now().Add(2 * time.Minute))
+	defer c.bounded()()
 	for buf := make([]byte, 4096); ; {
 		if m := marker.FindSubmatch(c.screen); m != nil {
-			c.shows("# ", time.Minute)
+			c.shows("# ")
 			return strings.TrimSpace(string(m[1]))
 		}
 		n, err := c.master.Read(buf)

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"taproom/internal/api/server"
+	"taproom/internal/qemu/emutest"
 )
 
 // iso makes a CD with the files of a folder.
@@ -184,6 +184,8 @@ func (d *desk) await(want func(state int32) bool) (wait func(domain string)) {
 	}
 	return func(domain string) {
 		d.t.Helper()
+		late, cancel := emutest.Context(d.t.Context())
+		defer cancel()
 		for {
 			dom, err := c.Domain(d.t.Context(), domain)
 			if err == nil {
@@ -194,7 +196,7 @@ func (d *desk) await(want func(state int32) bool) (wait func(domain string)) {
 			}
 			select {
 			case <-events:
-			case <-time.After(time.Minute):
+			case <-late.Done():
 				d.t.Fatalf("domain %s does not get there: %v; the daemon said: %s", domain, err, d.daemon.Said())
 			}
 		}

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 func TestMain(m *testing.M) { daemontest.Main(m) }
@@ -77,7 +79,7 @@ func (d *desk) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(d.t.Context(), name, args...)
 	cmd.Dir = d.work
 	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8", "LIBVIRT_DEFAULT_URI="+d.daemon.URI(), "HOME="+d.work,
-		"XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_DATA_HOME=")
+		"XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_DATA_HOME=", "TAPROOM_PATIENCE="+strconv.Itoa(4*emutest.Seconds()))
 	if u := d.daemon.User(); u != nil {
 		u.Be(cmd)
 	}

@@ -1,5 +1,6 @@
 """What a person does with a mouse and a keyboard, by accessibility."""
 
+import os
 import subprocess
 import time
 
@@ -8,7 +9,7 @@ import gi
 gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402
 
-PATIENCE = 120  # seconds that anything may take
+PATIENCE = int(os.environ["TAPROOM_PATIENCE"])  # seconds that anything may take
 Atspi.set_timeout(10_000, 15_000)  # milliseconds that a program may take to say what it shows
 
 
