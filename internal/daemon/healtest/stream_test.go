@@ -61,7 +61,7 @@ func (w *world) connect(from, to *hosttest.NS, address string, giveUp time.Durat
 
 func echo(c net.Conn) {
 	for r := bufio.NewReader(c); ; {
-		_ = c.SetReadDeadline(time.Now().Add(2 * patience)) // whoever was cut off is never heard of again
+		_ = c.SetReadDeadline(time.Now().Add(2 * patience)) // wait: no emulated machine; whoever was cut off is never heard of again
 		line, err := r.ReadBytes('\n')
 		if err != nil {
 			return
@@ -78,7 +78,7 @@ func (s *stream) run() {
 	for first := true; ; first = false {
 		var c net.Conn
 		var err error
-		s.from.Do(func() { c, err = net.DialTimeout("tcp", s.to, time.Second) })
+		s.from.Do(func() { c, err = net.DialTimeout("tcp", s.to, time.Second) }) // wait: then it connects again
 		s.mu.Lock()
 		over := s.over
 		if err == nil && !over {

@@ -1,6 +1,7 @@
 package healtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/engine"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // patience is how long something may take on a machine that is busy.
@@ -144,7 +146,9 @@ func (w *world) equal(look func() string, before, after string) time.Duration {
 	began := time.Now()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := began.Add(3 * patience); time.Now().Before(deadline); <-tick.C {
+	late, cancel := emutest.Watch(context.WithoutCancel(w.Context()), 6, nil)
+	defer cancel()
+	for ; late.Err() == nil; <-tick.C {
 		if now = look(); now == before {
 			return time.Since(began)
 		}
@@ -159,10 +163,12 @@ func (w *world) comes(what string, is func() bool) time.Duration {
 	began := time.Now()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(3 * patience); !is(); {
+	late, cancel := emutest.Watch(context.WithoutCancel(w.Context()), 6, nil)
+	defer cancel()
+	for !is() {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-late.Done():
 			w.Fatalf("it does not come about that %s; the state is\n%s\nthe daemon said: %s", what, w.state(), w.daemon.Said())
 		}
 	}
