@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/emutest"
 )
 
 // hostAddress is the host's on the link that a guest's macvtap lies on: closer to the guest's than those of its network are.
@@ -40,7 +41,7 @@ func (c *clients) echoing() string {
 			if err != nil {
 				return
 			}
-			_ = conn.SetDeadline(time.Now().Add(patience))
+			_ = conn.SetDeadline(time.Now().Add(emutest.Patience()))
 			_, _ = io.Copy(conn, struct{ io.Reader }{conn}) // not by splice, whose pipes stay
 			_ = conn.Close()
 		}
@@ -57,8 +58,7 @@ func TestAGuestOnAMacvtapReachesItsHost(t *testing.T) {
 	c.daemon.NS.Shell("ip link add low0 type veth peer far0; ip link set far0 up; ip link set low0 up")
 	m := c.install("<interface type='network'>", "<interface type='direct'>", "<source network='lab'/>", "<source dev='low0' mode='bridge'/>")
 	c.daemon.NS.Run("ip", "link", "set", "dev", "far0", "master", "virbr-lab") // for the guest to get its address
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	lease := m.lease()
 	c.daemon.NS.Run("ip", "link", "set", "dev", "far0", "nomaster") // it reaches nobody any more
 
@@ -66,7 +66,7 @@ func TestAGuestOnAMacvtapReachesItsHost(t *testing.T) {
 		t.Helper()
 		m.reach(lease)
 		at := c.echoing()
-		r := ask[wire.TrafficResult](m, wire.OpTraffic, wire.Traffic{Protocol: "tcp", Address: at, Bytes: 4096, Seconds: int(patience / time.Second)})
+		r := ask[wire.TrafficResult](m, wire.OpTraffic, wire.Traffic{Protocol: "tcp", Address: at, Bytes: 4096, Seconds: 4 * emutest.Seconds()})
 		if r.Received != 4096 {
 			t.Errorf("the guest does not reach the host: %+v", r)
 		}

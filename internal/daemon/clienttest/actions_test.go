@@ -64,9 +64,8 @@ func TestGuestsEndAsTheirDocumentsSay(t *testing.T) {
 				"<on_reboot>restart<", "<on_reboot>"+c.reboot+"<",
 				"<on_crash>destroy<", "<on_crash>"+c.crash+"<",
 			)
-			m.do("start", "demo")
+			boot := m.start()
 			events.line("event 'lifecycle' for domain 'demo': Resumed Unpaused")
-			boot := m.boot()
 			want := started
 			for _, e := range c.ends {
 				ask[any](m, e.op, nil)

@@ -1,17 +1,18 @@
 package clienttest
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // endedNow waits until a transient guest is gone.
 func (c *clients) endedNow(name string) {
 	c.t.Helper()
 	m := &machine{clients: c, name: name, client: c.daemon.Client()}
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := emutest.Context(c.t.Context())
 	defer cancel()
 	events, stop, err := m.client.Lifecycle(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +16,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/appliance"
 	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/emutest"
 	"taproom/internal/qemu/qmp"
 )
 
@@ -67,7 +66,7 @@ func (c *clients) install(replace ...string) *machine {
 // ask puts a question to the agent in the guest.
 func ask[T any](m *machine, op wire.Op, args any) T {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	ctx, cancel := emutest.Context(m.t.Context())
 	defer cancel()
 	request, err := json.Marshal(map[string]any{"op": op, "args": args})
 	if err != nil {
@@ -89,7 +88,7 @@ func ask[T any](m *machine, op wire.Op, args any) T {
 // boot waits until the guest is up and returns the identity of this boot of it.
 func (m *machine) boot() string {
 	m.t.Helper()
-	h := ask[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: int(patience / time.Second)})
+	h := ask[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: 4 * emutest.Seconds()})
 	if !h.Ready {
 		m.t.Fatalf("the guest is not ready: %+v", h)
 	}
@@ -99,7 +98,7 @@ func (m *machine) boot() string {
 // lease waits until the guest has an address and returns it.
 func (m *machine) lease() string {
 	m.t.Helper()
-	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: 1, Seconds: int(patience / time.Second)})
+	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: 1, Seconds: 4 * emutest.Seconds()})
 	for _, nic := range n.NICs {
 		if nic.Lease != nil {
 			return nic.Lease.Address
@@ -115,8 +114,7 @@ func TestABootedGuestAsItsClientsSeeIt(t *testing.T) {
 	c := serve(t)
 	nets, events := c.networkEvents(), c.events()
 	m := c.install()
-	m.do("start", "demo")
-	first := m.boot()
+	first := m.start()
 	m.reach(m.lease())
 	m.nicIsCounted()
 	c.tell("booted.live")
@@ -159,8 +157,7 @@ func TestAGuestOutlivesItsDaemon(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	m := c.install()
-	m.do("start", "demo")
-	first := m.boot()
+	first := m.start()
 	m.reach(m.lease())
 	m.restart("kill")
 	m.client = m.daemon.Client()
@@ -182,10 +179,18 @@ func TestAGuestOutlivesItsDaemon(t *testing.T) {
 	c.tell("adopted.off")
 }
 
+// start starts the guest and waits until it is up. It returns the identity of this boot, as boot does.
+func (m *machine) start() string {
+	m.t.Helper()
+	defer emutest.Boot(m.t)()
+	m.do("start", m.name)
+	return m.boot()
+}
+
 // ended waits until the guest is shut off.
 func (m *machine) ended() {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	ctx, cancel := emutest.Context(m.t.Context())
 	defer cancel()
 	events, stop, err := m.client.Lifecycle(ctx)
 	if err != nil {
@@ -217,7 +222,7 @@ func (m *machine) ended() {
 // typeOff powers the guest off at its console and waits for its end, as nobody's daemon.
 func (m *machine) typeOff(tty string) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	ctx, cancel := emutest.Context(m.t.Context())
 	defer cancel()
 	q, err := qmp.Dial(ctx, m.daemon.NS.Kernel(), filepath.Join(m.daemon.Paths().Guest("00000000-0000-4000-8000-000000000001"), "qmp.sock"))
 	if err != nil {
@@ -261,7 +266,7 @@ func (m *machine) reach(address string) {
 
 // echoes exchanges a byte with who listens at an address.
 func echoes(at string) error {
-	conn, err := net.DialTimeout("tcp", at, patience)
+	conn, err := net.DialTimeout("tcp", at, emutest.Patience())
 	if err != nil {
 		return err
 	}

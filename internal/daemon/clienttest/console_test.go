@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // terminal is a program at a terminal of its own, and what is on its screen.
@@ -71,7 +74,7 @@ func (s *terminal) types(text string) {
 // shows waits until one of the texts, the first of them first, is on the screen below what was waited for before.
 func (s *terminal) shows(texts ...string) (shown string) {
 	s.t.Helper()
-	_ = s.master.SetReadDeadline(time.Now().Add(patience))
+	defer s.bounded()()
 	found := func() bool {
 		for _, text := range texts {
 			if i := bytes.Index(s.screen, []byte(text)); i >= 0 {
@@ -91,10 +94,23 @@ func (s *terminal) shows(texts ...string) (shown string) {
 	return shown
 }
 
+// bounded ends reads of the terminal that take too long, until done is called.
+func (s *terminal) bounded() (done func()) {
+	_ = s.master.SetReadDeadline(time.Time{})
+	late, cancel := emutest.Context(context.WithoutCancel(s.t.Context()))
+	stop := context.AfterFunc(late, func() { _ = s.master.SetReadDeadline(time.Unix(1, 0)) })
+	return func() {
+		stop()
+		cancel()
+	}
+}
+
 // prompt presses Enter until the guest answers: virsh drops what is typed before its terminal is as it wants it.
 func (s *terminal) prompt() {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	late, cancel := emutest.Context(s.t.Context())
+	defer cancel()
+	for late.Err() == nil {
 		s.types("\r")
 		_ = s.master.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
 		for buf := make([]byte, 4096); ; {
@@ -115,7 +131,7 @@ func (s *terminal) prompt() {
 // ends waits for the program's end and returns its exit code. What it still prints is read: it may wait for that.
 func (s *terminal) ends() int {
 	s.t.Helper()
-	_ = s.master.SetReadDeadline(time.Now().Add(patience))
+	defer s.bounded()()
 	rest, _ := io.ReadAll(s.master) // EIO once nobody has the terminal open
 	s.screen = append(s.screen, rest...)
 	_ = s.cmd.Wait()
@@ -127,7 +143,7 @@ func TestConsolesOfAGuest(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	m := c.install()
-	m.do("start", "demo")
+	m.start()
 	m.lease()
 
 	virsh := c.atTerminal(c.virsh("console", "demo"))

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // dial connects to a port in the daemon's network namespace.
@@ -27,7 +29,7 @@ func (c *clients) dial(address string) net.Conn {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(emutest.Patience()))
 	return conn
 }
 

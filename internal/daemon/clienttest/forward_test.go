@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // forwardingNetwork is a network whose ports of the host lead to guests.
@@ -74,17 +75,17 @@ func (c *clients) asked(ns *hosttest.NS, network, at string) string {
 	c.t.Helper()
 	var conn net.Conn
 	var err error
-	ns.Do(func() { conn, err = net.DialTimeout(network, at, patience) })
+	ns.Do(func() { conn, err = net.DialTimeout(network, at, emutest.Patience()) })
 	said := make([]byte, 64)
 	n := 0
 	if err == nil {
 		defer conn.Close()
-		ends := time.Now().Add(patience)
+		ends := time.Now().Add(emutest.Patience())
 		for again := true; again; again = network == "udp" && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(ends) {
 			_ = conn.SetDeadline(ends)
 			if network == "udp" {
-				_ = conn.SetDeadline(time.Now().Add(time.Second))
-				_, _ = conn.Write([]byte("?")) // what it fails with, reading tells too
+				_ = conn.SetDeadline(time.Now().Add(time.Second)) // wait: then it is asked again
+				_, _ = conn.Write([]byte("?"))                    // what it fails with, reading tells too
 			}
 			n, err = conn.Read(said)
 		}

@@ -2,7 +2,10 @@ package clienttest
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // Displays that listen nowhere are reached through the connection to the daemon: descriptors are passed both ways.
@@ -23,7 +26,7 @@ func TestPythonOpensDisplaysAndChannels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, code := c.run(c.command("/usr/bin/python3", script, c.daemon.URI()))
+	out, code := c.run(c.command("/usr/bin/python3", script, c.daemon.URI(), strconv.Itoa(emutest.Seconds())))
 	if code != 0 {
 		t.Fatalf("python3 (package python3-libvirt): exit %d: %s\nthe daemon said: %s", code, out, c.daemon.Said())
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // comes waits until something is so.
@@ -15,10 +16,12 @@ func (c *clients) comes(what string, is func() bool) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(patience); !is(); {
+	late, cancel := emutest.Context(c.t.Context())
+	defer cancel()
+	for !is() {
 		select {
 		case <-tick.C:
-		case <-deadline:
+		case <-late.Done():
 			c.t.Fatalf("it does not come about that %s; the daemon said: %s", what, c.daemon.Said())
 		}
 	}
@@ -117,7 +120,7 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	}
 
 	// Somebody who insists.
-	for deadline := time.Now().Add(2 * patience); ; {
+	for deadline := time.Now().Add(2 * emutest.Patience()); ; {
 		must(k.SetMaster(c.link("vnet1").Index, 0))
 		said := ""
 		c.comes("vnet1 is put back or left alone", func() bool {

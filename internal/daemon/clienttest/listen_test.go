@@ -2,15 +2,18 @@ package clienttest
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
-// patience bounds every wait of these tests. Under emulation a guest boots in seconds.
-const patience = 3 * time.Minute
+// daylong has virsh listen until the test ends it.
+const daylong = "86400"
 
 // transcript is what a client that runs beside the test prints, line by line.
 type transcript struct {
@@ -59,7 +62,8 @@ func (c *clients) listen(cmd *exec.Cmd) *transcript {
 // until waits for a line and returns it.
 func (t *transcript) until(what string, match func(line string) bool) string {
 	t.c.t.Helper()
-	deadline := time.After(patience)
+	late, cancel := emutest.Context(t.c.t.Context())
+	defer cancel()
 	for {
 		select {
 		case line, ok := <-t.lines:
@@ -72,8 +76,8 @@ func (t *transcript) until(what string, match func(line string) bool) string {
 			if match(line) {
 				return line
 			}
-		case <-deadline:
-			t.c.t.Fatalf("waited %v for %s from %s; it printed:\n%s\nthe daemon said: %s", patience, what, t.what, t.all(), t.c.daemon.Said())
+		case <-late.Done():
+			t.c.t.Fatalf("wait for %s from %s: %v; it printed:\n%s\nthe daemon said: %s", what, t.what, context.Cause(late), t.all(), t.c.daemon.Said())
 		}
 	}
 }
@@ -135,7 +139,7 @@ func (t *transcript) forget() {
 // something happens until it is heard of.
 func (c *clients) events() *transcript {
 	c.t.Helper()
-	t := c.listen(c.virsh("event", "--all", "--loop", "--timeout", "600"))
+	t := c.listen(c.virsh("event", "--all", "--loop", "--timeout", daylong))
 	c.heard(t, func(name string) (last string) {
 		c.write("probe.xml", "<domain type='qemu'><name>"+name+"</name><memory>16384</memory><os><type arch='x86_64'>hvm</type></os></domain>")
 		c.do("define", "probe.xml")
@@ -148,7 +152,7 @@ func (c *clients) events() *transcript {
 // networkEvents listens to all events of networks.
 func (c *clients) networkEvents() *transcript {
 	c.t.Helper()
-	t := c.listen(c.virsh("net-event", "--event", "lifecycle", "--loop", "--timeout", "600"))
+	t := c.listen(c.virsh("net-event", "--event", "lifecycle", "--loop", "--timeout", daylong))
 	c.heard(t, func(name string) (last string) {
 		c.write("probe.xml", "<network><name>"+name+"</name></network>")
 		c.do("net-define", "probe.xml")
@@ -164,13 +168,14 @@ func (c *clients) heard(t *transcript, happen func(name string) (last string)) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	late, cancel := emutest.Context(c.t.Context())
+	defer cancel()
 	for first := false; !first; {
 		happen("probe")
 		select {
 		case _, first = <-t.lines:
 		case <-tick.C:
-		case <-deadline:
+		case <-late.Done():
 			c.t.Fatalf("%s hears nothing", t.what)
 		}
 	}

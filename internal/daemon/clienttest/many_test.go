@@ -17,6 +17,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/api/xdr"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 const crowdNetwork = `<network><name>crowd</name><forward mode='nat'/><bridge name='crowd0'/>
@@ -97,7 +98,7 @@ func (g given) values() []string {
 func TestGuestsThatManyClientsStartAtOnceShareNothing(t *testing.T) {
 	const guests = 16 // a hundred of them are in crowdtest, on a bridge that is nobody's
 	d := daemontest.New(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := emutest.Watch(t.Context(), guests, nil)
 	defer cancel()
 	admin := d.Client()
 	var net remote.Network

@@ -1,15 +1,14 @@
 package clienttest
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
 	"taproom/internal/api/xdr"
+	"taproom/internal/qemu/emutest"
 )
 
 func TestListenersHearOfNewNamesAndDescriptions(t *testing.T) {
@@ -40,7 +39,7 @@ event 'lifecycle' for domain 'other': Defined Renamed
 func TestNetworksAreDescribedToo(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	c.write("net.xml", "<network><name>net</name><bridge name='virbr-said'/><ip address='192.168.77.1' prefix='24'/></network>")
 	c.do("net-define", "net.xml")

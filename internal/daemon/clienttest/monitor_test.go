@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 func TestQEMUsOwnEventsAreToldToThoseWhoWantThem(t *testing.T) {
@@ -11,9 +13,10 @@ func TestQEMUsOwnEventsAreToldToThoseWhoWantThem(t *testing.T) {
 	c := serve(t)
 	c.write("guest.xml", "<domain type='qemu'><name>guest</name><memory>16384</memory><os><type arch='x86_64'>hvm</type></os></domain>")
 	c.do("create", "guest.xml")
-	events := c.listen(c.virsh("qemu-monitor-event", "guest", "--event", "^st", "--regex", "--no-case", "--loop", "--timeout", "600"))
+	events := c.listen(c.virsh("qemu-monitor-event", "guest", "--event", "^st", "--regex", "--no-case", "--loop", "--timeout", daylong))
 	stop := regexp.MustCompile(`^event STOP at \d{10,}\.\d{6} for domain 'guest': <null>$`)
-	deadline := time.After(patience)
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
 	for heard := 0; heard < 2; { // a listener tells nobody that it has registered
 		c.do("suspend", "guest")
 		c.do("resume", "guest")
@@ -24,7 +27,7 @@ func TestQEMUsOwnEventsAreToldToThoseWhoWantThem(t *testing.T) {
 				t.Fatalf("got %q; only STOP was asked for", line)
 			}
 		case <-time.After(50 * time.Millisecond):
-		case <-deadline:
+		case <-late.Done():
 			t.Fatal("nothing was heard")
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // Disks that servers have: NBD over TCP and over a socket that only root may use, and a CD over HTTP. QEMU reads of each
@@ -88,7 +90,7 @@ func (c *clients) webServer() (port int, asked func() string) {
 	c.t.Helper()
 	paths := make(chan string, 100)
 	content := bytes.NewReader(make([]byte, 1<<20))
-	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: emutest.Patience(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case paths <- r.URL.Path:
 		default:
@@ -108,7 +110,7 @@ func (c *clients) webServer() (port int, asked func() string) {
 		select {
 		case p := <-paths:
 			return p
-		case <-time.After(patience):
+		case <-time.After(emutest.Patience()):
 			return ""
 		}
 	}

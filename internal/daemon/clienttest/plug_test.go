@@ -3,9 +3,10 @@ package clienttest
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // bootDevices is what a guest has to have for devices to be plugged into it: root ports, buses and an empty drive.
@@ -42,8 +43,7 @@ func TestDevicesOfARunningGuestAreChanged(t *testing.T) {
 	events := c.events()
 	m := c.plugging()
 	before := c.do("dumpxml", "demo", "--inactive")
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	live := c.do("dumpxml", "demo")
 	c.tell("demo/plug.story")
 	if d := c.do("dumpxml", "demo"); !same(d, live) {
@@ -69,16 +69,17 @@ func TestVirtualCPUsOfARunningGuestAreChanged(t *testing.T) {
 	c := serve(t)
 	m := c.install("<vcpu>1</vcpu>", "<vcpu current='1'>4</vcpu>", "<features>",
 		"<cpu mode='custom' match='exact'><model fallback='forbid'>qemu64</model><topology sockets='1' dies='2' cores='1' threads='2'/></cpu><features>")
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	c.tell("demo/vcpus.story")
 	// A guest that is busy with those that came lets go of one later: what is left is to be asked for again.
-	for deadline := time.Now().Add(patience); ; {
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
+	for {
 		out, code := c.run(c.virsh("setvcpus", "demo", "2", "--live"))
 		if code == 0 {
 			break
 		}
-		if !strings.Contains(out, "vcpu unplug request timed out") || time.Now().After(deadline) {
+		if !strings.Contains(out, "vcpu unplug request timed out") || late.Err() != nil {
 			t.Fatalf("virsh setvcpus: exit %d: %s", code, out)
 		}
 	}

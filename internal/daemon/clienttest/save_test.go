@@ -10,8 +10,7 @@ import (
 func (c *clients) installed(replace ...string) (m *machine, boot string) {
 	c.t.Helper()
 	m = c.install(replace...)
-	m.do("start", "demo")
-	boot = m.boot()
+	boot = m.start()
 	m.lease()
 	return m, boot
 }

@@ -18,6 +18,7 @@ import (
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // tiny is a guest that boots nothing, with a user NIC and a display.
@@ -58,12 +59,14 @@ func (c *clients) program(args ...string) (said *strings.Builder, done <-chan er
 // serving waits until virsh finds a daemon.
 func (c *clients) serving() {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	late, cancel := emutest.Context(c.t.Context())
+	defer cancel()
+	for {
 		out, code := c.run(c.virsh("uri"))
 		switch {
 		case code == 0:
 			return
-		case time.Now().After(deadline):
+		case late.Err() != nil:
 			c.t.Fatalf("no daemon serves: %s", out)
 		}
 	}
@@ -198,12 +201,14 @@ func TestASessionsDaemonEndsWhenNobodyNeedsIt(t *testing.T) {
 	case <-time.After(2500 * time.Millisecond):
 	}
 	c.do("destroy", "tiny")
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
 	select {
 	case err := <-done:
 		if err != nil {
 			t.Errorf("it ended badly: %v: %s", err, said)
 		}
-	case <-time.After(patience):
+	case <-late.Done():
 		t.Error("it does not end")
 	}
 	if entries, _ := filepath.Glob(filepath.Join(c.daemon.Paths().LibvirtRun, "*")); len(entries) > 0 {
@@ -299,7 +304,7 @@ func TestASessionUsesTheCgroupThatItWasGiven(t *testing.T) {
 		t.Fatalf("%v: run it where root may make cgroups", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's has ended
+		ctx, cancel := emutest.Context(context.Background()) // the test's has ended
 		defer cancel()
 		if err := errors.Join(k.KillCgroup(given), k.RemoveCgroup(ctx, given)); err != nil {
 			t.Error(err)

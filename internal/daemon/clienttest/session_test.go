@@ -79,8 +79,7 @@ func TestAGuestOfASessionHasUserNetworking(t *testing.T) {
 	t.Parallel()
 	c := serveSession(t)
 	m := c.installUser()
-	m.do("start", "demo")
-	first := m.boot()
+	first := m.start()
 	if got, want := m.lease(), "10.0.2.15/24"; got != want {
 		t.Errorf("the guest's address is %s, want %s", got, want)
 	}
@@ -104,8 +103,7 @@ func TestAUserNetworkForwardsPorts(t *testing.T) {
 	m := c.installUser("<interface type='user'>", `<interface type='user'>
       <ip family='ipv4' address='172.17.2.0' prefix='24'/>
       <portForward proto='tcp' address='127.0.0.1'><range start='2022' to='22'/></portForward>`)
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	if got, want := m.lease(), "172.17.2.15/24"; got != want {
 		t.Errorf("the guest's address is %s, want %s", got, want)
 	}
@@ -132,8 +130,7 @@ func TestPasstServesAUserNetwork(t *testing.T) {
       <ip family='ipv4' address='10.9.8.7' prefix='8'/>
       <portForward proto='tcp' address='127.0.0.1'><range start='2022' to='22'/></portForward>
       <backend type='passt'/>`)
-			m.do("start", "demo")
-			m.boot()
+			m.start()
 			if got, want := m.lease(), "10.9.8.7/8"; got != want {
 				t.Errorf("the guest's address is %s, want %s", got, want)
 			}

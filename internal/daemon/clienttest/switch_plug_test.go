@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/appliance/wire"
 	"taproom/internal/host/ovsdb/ovstest"
+	"taproom/internal/qemu/emutest"
 )
 
 // onSwitchNIC is a NIC on ovs0 by the last byte of its address; more is what its document says beside.
@@ -28,15 +28,14 @@ func switched(t *testing.T) (*machine, *ovstest.Switch) {
 		c.write(fmt.Sprintf("nic%d.xml", i), onSwitchNIC(i, ""))
 	}
 	c.write("tagged.xml", onSwitchNIC(0, "<vlan><tag id='7'/></vlan>"))
-	m.do("start", m.name)
-	m.boot()
+	m.start()
 	return m, sw
 }
 
 // leaseOf waits until the guest has an address on the NIC with a MAC.
 func (m *machine) leaseOf(mac string, leases int) string {
 	m.t.Helper()
-	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: leases, Seconds: int(patience / time.Second)})
+	n := ask[wire.Network](m, wire.OpNetwork, wire.NetworkWait{Leases: leases, Seconds: 4 * emutest.Seconds()})
 	for _, nic := range n.NICs {
 		if nic.MAC == mac && nic.Lease != nil {
 			return nic.Lease.Address

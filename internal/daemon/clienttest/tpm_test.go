@@ -16,6 +16,7 @@ import (
 	"taproom/internal/appliance/kernel"
 	"taproom/internal/appliance/wire"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 // distributionsKernel is in the machine's cache, or is fetched: the built-in guest may boot our own.
@@ -103,8 +104,7 @@ func TestAGuestHasATPMOfItsOwn(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
 	m := c.install(withTPM(t)...)
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	if got := ask[wire.System](m, wire.OpSystem, nil).TPM; got != "2" {
 		t.Errorf("the guest sees a TPM of version %q, want 2", got)
 	}
@@ -130,12 +130,14 @@ func TestAGuestHasATPMOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	problem := "domain 'demo': the program that serves its device tpm0 ended"
-	tick, late := time.NewTicker(10*time.Millisecond), time.After(patience)
+	late, cancel := emutest.Context(t.Context())
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !strings.Contains(c.daemon.Said(), problem) {
 		select {
 		case <-tick.C:
-		case <-late:
+		case <-late.Done():
 			t.Fatalf("the daemon did not say %q; it said: %s", problem, c.daemon.Said())
 		}
 	}
@@ -149,8 +151,7 @@ func TestAGuestHasATPMOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	if now, err := os.Stat(filepath.Dir(m.tpmState())); err != nil || now.ModTime().Before(made.ModTime()) {
 		t.Errorf("the state at the second start: %v", err)
 	}

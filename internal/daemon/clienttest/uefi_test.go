@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taproom/internal/qemu/emutest"
 )
 
 // uefiGuest has UEFI that was chosen for it, writes its serial port to a file, and boots from nothing.
@@ -33,8 +35,7 @@ func TestAGuestBootsThroughUEFI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.do("start", "guest")
-	awaitFile(t, filepath.Join(c.work, "serial.log"), "BdsDxe: ")
+	c.startFirmware()
 	c.do("destroy", "guest")
 	used, err := os.ReadFile(vars)
 	if err != nil || len(used) != len(template) || bytes.Equal(used, template) {
@@ -71,10 +72,18 @@ func TestAGuestBootsThroughUEFI(t *testing.T) {
 	}
 }
 
+// startFirmware starts the guest and waits until its firmware looks for something to boot.
+func (c *clients) startFirmware() {
+	c.t.Helper()
+	defer emutest.Boot(c.t)()
+	c.do("start", "guest")
+	awaitFile(c.t, filepath.Join(c.work, "serial.log"), "BdsDxe: ")
+}
+
 // awaitFile waits until a file that somebody writes has a text in it.
 func awaitFile(t *testing.T, path, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := emutest.Context(t.Context())
 	defer cancel()
 	for tick := time.NewTicker(50 * time.Millisecond); ; {
 		b, _ := os.ReadFile(path)
@@ -85,7 +94,7 @@ func awaitFile(t *testing.T, path, text string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s does not have %q within %v but: %s", path, text, patience, b)
+			t.Fatalf("%s does not have %q but: %s: %v", path, text, b, context.Cause(ctx))
 		}
 	}
 }
@@ -105,8 +114,7 @@ func TestAGuestBootsThroughUEFIWithSecureBoot(t *testing.T) {
 			t.Errorf("no %s in:\n%s", want, doc)
 		}
 	}
-	c.do("start", "guest")
-	awaitFile(t, filepath.Join(c.work, "serial.log"), "BdsDxe: ")
+	c.startFirmware()
 	c.do("destroy", "guest")
 	c.do("undefine", "guest", "--nvram")
 	if left := c.daemon.Leftovers(); left != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taproom/internal/appliance/wire"
+	"taproom/internal/qemu/emutest"
 )
 
 // withFolder shares a folder with the guest that boots, and the memory that it needs for that.
@@ -32,8 +33,7 @@ func TestAGuestReadsAndWritesAFolderOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := c.install(withFolder(dir)...)
-	m.do("start", "demo")
-	m.boot()
+	m.start()
 	got := ask[wire.ShareResult](m, wire.OpShare, wire.Share{Tag: "share", Read: "from-host", Write: "from-guest", Text: "hello host"})
 	if got.Text != "hello guest" {
 		t.Errorf("the guest read %q", got.Text)
@@ -84,14 +84,16 @@ func (m *machine) shareComesAndGoes() {
 	serves := m.pidOf("fs1")
 	m.restart("kill")
 	m.client = m.daemon.Client()
-	for late := time.Now().Add(patience); ; <-time.After(100 * time.Millisecond) { // the guest takes notice of it in its own time
+	late, cancel := emutest.Context(m.t.Context())
+	defer cancel()
+	for ; ; <-time.After(100 * time.Millisecond) { // the guest takes notice of it in its own time
 		request, _ := json.Marshal(map[string]any{"op": wire.OpShare, "args": wire.Share{Tag: "another", Read: "from-host"}})
 		reply, err := m.client.Agent(m.t.Context(), "demo", request)
 		var got wire.ShareResult
 		if err == nil && json.Unmarshal(reply, &got) == nil && got.Text == "hello again" {
 			break
 		}
-		if time.Now().After(late) {
+		if late.Err() != nil {
 			m.t.Fatalf("the guest reads %q, %v", reply, err)
 		}
 	}
@@ -102,11 +104,13 @@ func (m *machine) shareComesAndGoes() {
 // goes waits until a process is gone: the guest lets go of a device in its own time.
 func (m *machine) goes(pid int, what string) {
 	m.t.Helper()
-	for late := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
+	late, cancel := emutest.Context(m.t.Context())
+	defer cancel()
+	for ; ; <-time.After(50 * time.Millisecond) {
 		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err != nil || strings.Contains(string(b), "State:\tZ") {
 			return
 		}
-		if time.Now().After(late) {
+		if late.Err() != nil {
 			m.t.Fatalf("%s, is still there: process %d", what, pid)
 		}
 	}

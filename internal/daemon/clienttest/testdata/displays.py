@@ -1,4 +1,4 @@
-"""Opens the displays and channels of a running guest through python3-libvirt and prints what they say. Usage: displays.py URI"""
+"""Opens the displays and channels of a running guest through python3-libvirt and prints what they say. Usage: displays.py URI SECONDS"""
 import socket
 import sys
 import libvirt
@@ -9,7 +9,7 @@ guest = conn.lookupByName("guest")
 
 
 def says(what, sock, n):
-    sock.settimeout(60)
+    sock.settimeout(int(sys.argv[2]))
     data = b""
     while len(data) < n:
         more = sock.recv(n - len(data))
