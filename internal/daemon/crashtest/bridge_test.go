@@ -10,6 +10,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
+	"taproom/internal/qemu/emutest"
 )
 
 // configured is how the host's NIC is configured, by ifupdown.
@@ -68,7 +69,7 @@ func (w *world) bridgeAndBack(c *client.Client) error {
 	for _, r := range []own.BridgeRequest{
 		{Do: own.BridgeMove, NIC: "eth0", Bridge: "br0", TrialMS: 600_000}, {Do: own.BridgeKeep, Bridge: "br0"}, {Do: own.BridgeUndo, Bridge: "br0"},
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := emutest.Context(context.Background())
 		_, err := c.Bridge(ctx, r)
 		cancel()
 		if err != nil {
@@ -81,7 +82,7 @@ func (w *world) bridgeAndBack(c *client.Client) error {
 
 // undoBridge holds what a daemon finds against what was answered by the one before, and goes back.
 func (w *world) undoBridge(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	out, err := c.Bridge(ctx, own.BridgeRequest{Do: own.BridgeList})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
+	"taproom/internal/qemu/emutest"
 	"taproom/internal/qemu/qmp"
 	"taproom/internal/spec"
 )
@@ -48,7 +49,7 @@ type qemuHas struct {
 
 // ask connects to the monitor of a guest.
 func (w *world) ask(o *object) (h qemuHas, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	m, err := qmp.Dial(ctx, w.k, filepath.Join(w.Paths().Guest(o.uuid.String()), "qmp.sock"))
 	if err != nil {
@@ -142,7 +143,7 @@ func shows(doc *spec.Domain) qemuHas {
 
 // document is a domain's document.
 func document(c *client.Client, o *object, flags uint32) (*spec.Domain, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	xml, err := c.DomainXML(ctx, o.domain(), flags)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
+	"taproom/internal/qemu/emutest"
 	"taproom/internal/qemu/qmp"
 )
 
@@ -149,12 +150,12 @@ func (w *world) openTerminal(o *object) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tty, tty.SetDeadline(time.Now().Add(patience))
+	return tty, tty.SetDeadline(time.Now().Add(emutest.Patience()))
 }
 
 // tell has a guest do something while no daemon is there, and waits until its QEMU says that it did.
 func (w *world) tell(o *object, command, event string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	monitor, err := qmp.Dial(ctx, w.k, filepath.Join(w.Paths().Guest(o.uuid.String()), "qmp.sock"))
 	if err != nil {
@@ -186,7 +187,7 @@ func (w *world) tell(o *object, command, event string) error {
 
 // reaches waits until a guest is in a state.
 func (w *world) reaches(c *client.Client, o *object, want int32) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {
@@ -202,7 +203,7 @@ func (w *world) reaches(c *client.Client, o *object, want int32) error {
 		}
 		select {
 		case <-events:
-		case <-time.After(patience):
+		case <-ctx.Done():
 			return fmt.Errorf("guest %s is in state %d (%d), want %d\n%s", o.name, got.State, got.Reason, want, w.Said())
 		}
 	}

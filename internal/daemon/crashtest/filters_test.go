@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"taproom/internal/api/client"
+	"taproom/internal/qemu/emutest"
 )
 
 // A NIC with a filter, and the same with another one.
@@ -84,7 +85,7 @@ func (w *world) screened(c *client.Client) error {
 			want = append(want, nic.Target.Dev+" "+nic.FilterRef.Filter)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	all, err := c.NWFilterBindings(ctx)
 	if err != nil {

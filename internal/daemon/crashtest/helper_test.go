@@ -13,6 +13,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/host/hosttest"
+	"taproom/internal/qemu/emutest"
 )
 
 // station is a DHCP client in a namespace of its own, on the bridge of a network.
@@ -56,7 +57,7 @@ func (w *world) killHelper() (pid int, err error) {
 	if err := w.k.Signal(p, unix.SIGKILL); err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	return pids[0], p.Wait(ctx)
 }

@@ -21,6 +21,7 @@ import (
 	"taproom/internal/appliance"
 	"taproom/internal/appliance/wire"
 	"taproom/internal/guest/plug"
+	"taproom/internal/qemu/emutest"
 	"taproom/internal/spec"
 )
 
@@ -106,11 +107,20 @@ type plugging struct {
 	made    int
 }
 
+// boot has the guest run, and waits until it has booted.
+func (p *plugging) boot(c *client.Client) error {
+	defer emutest.Boot(p.t)()
+	if err := p.ready(c); err != nil {
+		return err
+	}
+	return p.booted(c)
+}
+
 // booted waits until the guest's agent answers: before, it has no drivers.
 func (p *plugging) booted(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
-	ask, _ := json.Marshal(map[string]any{"op": wire.OpHello, "args": wire.HelloWait{Seconds: int(patience / time.Second)}})
+	ask, _ := json.Marshal(map[string]any{"op": wire.OpHello, "args": wire.HelloWait{Seconds: 4 * emutest.Seconds()}})
 	_, err := c.Agent(ctx, p.guest.name, ask)
 	return err
 }
@@ -154,7 +164,7 @@ func (p *plugging) round(r *rand.Rand) error {
 
 // ready has the guest run.
 func (p *plugging) ready(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	_, err := c.StartDomain(ctx, p.guest.domain(), 0)
 	if err != nil && virterr.CodeOf(err) != virterr.OperationInvalid { // it runs already
@@ -239,9 +249,11 @@ func has(doc *spec.Domain, xml string, running bool) bool {
 
 // converged compares documents with QEMU until they agree: a guest may let go of a device at any time.
 func (p *plugging) converged() error {
-	for deadline := time.Now().Add(patience); ; {
+	late, cancel := emutest.Context(context.Background())
+	defer cancel()
+	for {
 		err := p.agree()
-		if err == nil || time.Now().After(deadline) {
+		if err == nil || late.Err() != nil {
 			return err
 		}
 	}
@@ -276,13 +288,12 @@ func (p *plugging) agree() error {
 
 // empty takes everything out that is in. What the guest does not let go of goes when it is reset.
 func (p *plugging) empty(c *client.Client) error {
-	if err := p.ready(c); err != nil {
+	if err := p.boot(c); err != nil {
 		return err
 	}
-	if err := p.booted(c); err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(patience); ; {
+	late, cancel := emutest.Context(context.Background())
+	defer cancel()
+	for {
 		left := 0
 		for flags, shown := range map[uint32]uint32{affectLive: 0, affectConfig: xmlInactive} {
 			doc, err := document(c, p.guest, shown)
@@ -299,7 +310,7 @@ func (p *plugging) empty(c *client.Client) error {
 		if left == 0 {
 			return nil
 		}
-		if time.Now().After(deadline) {
+		if late.Err() != nil {
 			return fmt.Errorf("%d devices are left", left)
 		}
 		if err := void(context.Background(), c, remote.ProcDomainReset, &remote.DomainFlags{Domain: p.guest.domain()}); err != nil {

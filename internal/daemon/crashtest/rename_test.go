@@ -12,6 +12,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
 	"taproom/internal/api/xdr"
+	"taproom/internal/qemu/emutest"
 )
 
 const (
@@ -40,7 +41,7 @@ func TestADaemonKilledWhileItRenamesHasTheOldNameOrTheNewOne(t *testing.T) {
 		},
 		drive: func(w *world, c *client.Client) error {
 			o := w.objects[0]
-			ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+			ctx, cancel := emutest.Context(w.t.Context())
 			defer cancel()
 			d, err := c.DefineDomain(ctx, o.xml)
 			if err == nil {
@@ -67,7 +68,7 @@ func rename(ctx context.Context, c *client.Client, d remote.Domain, name string)
 // named checks what there is of the domain, and that it can be renamed and removed.
 func (w *world) named(c *client.Client) error {
 	o := w.objects[0]
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := emutest.Context(w.t.Context())
 	defer cancel()
 	all, err := c.Domains(ctx, 0)
 	if err != nil || len(all) == 0 { // it was not defined yet

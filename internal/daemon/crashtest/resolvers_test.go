@@ -14,6 +14,7 @@ import (
 
 	"taproom/internal/api/client"
 	"taproom/internal/api/own"
+	"taproom/internal/qemu/emutest"
 )
 
 // resolver answers every question at an address of the daemon's namespace, until the test ends.
@@ -69,13 +70,14 @@ func TestNamesAreAskedOfTheResolversThatTheHostHasNow(t *testing.T) {
 	from := func(c *client.Client, want string) error {
 		again := time.NewTicker(10 * time.Millisecond)
 		defer again.Stop()
-		end := time.Now().Add(patience)
+		late, cancel := emutest.Context(t.Context())
+		defer cancel()
 		for {
 			names++
 			r, err := c.Lookup(t.Context(), own.LookupRequest{Network: "net1", Name: fmt.Sprintf("host%d.example", names), Type: "A"})
 			if got := r.Status + " " + r.Source; err != nil || got == want {
 				return err
-			} else if time.Now().After(end) {
+			} else if late.Err() != nil {
 				return fmt.Errorf("names are answered with %q, want %q", got, want)
 			}
 			<-again.C

@@ -12,6 +12,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/daemon/daemontest"
 	"taproom/internal/host"
+	"taproom/internal/qemu/emutest"
 )
 
 // newSession is newWorld for the daemon of a user without root, whose guests have no cgroups.
@@ -70,7 +71,7 @@ func (w *world) ends(pid int) bool {
 		return errors.Is(err, host.ErrGone)
 	}
 	defer p.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	return p.Wait(ctx) == nil
 }

@@ -11,6 +11,7 @@ import (
 	"taproom/internal/api/own"
 	"taproom/internal/api/remote"
 	"taproom/internal/api/virterr"
+	"taproom/internal/qemu/emutest"
 )
 
 // Flags of libvirt's lists, and two states of domains.
@@ -24,13 +25,14 @@ const (
 // verify holds a daemon that serves against what its clients know, and the machine against what the daemon lists. What
 // is still under way (a QEMU that was asked to end) may finish first; the daemon tells by an event.
 func (w *world) verify(c *client.Client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // what is wrong after the first half is told
+	ctx, cancel := emutest.Watch(context.Background(), 2, nil) // what is wrong after the first half is told
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {
 		return broken(err)
 	}
-	deadline := time.After(patience)
+	late, settled := emutest.Context(context.Background())
+	defer settled()
 	again := time.NewTicker(100 * time.Millisecond) // not all that settles is told: a record that was being written is one
 	defer again.Stop()
 	for {
@@ -50,7 +52,7 @@ func (w *world) verify(c *client.Client) error {
 				return errBroken
 			}
 		case <-again.C:
-		case <-deadline:
+		case <-late.Done():
 			return fmt.Errorf("it does not hold that all is as it should be:\n  %s\nthe daemon said:\n%s", strings.Join(wrong, "\n  "), w.Said())
 		}
 	}
@@ -231,7 +233,7 @@ func (w *world) away(c *client.Client) error {
 
 // applyAll applies every document, or takes it back, and checks what comes of it.
 func (w *world) applyAll(c *client.Client, remove bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	var docs []own.Document
 	for _, o := range w.objects {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,10 +20,8 @@ import (
 	"taproom/internal/host"
 	"taproom/internal/host/ovsdb/ovstest"
 	"taproom/internal/qemu"
+	"taproom/internal/qemu/emutest"
 )
-
-// patience bounds every wait. A daemon that keeps its promises needs a small part of it.
-const patience = 3 * time.Minute
 
 // errBroken is a request that nobody answered: the daemon died.
 var errBroken = errors.New("the connection broke")
@@ -93,7 +90,7 @@ func (w *world) endQEMU(o *object) error {
 		return err
 	}
 	o.active, o.pid = no, 0
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	return p.Wait(ctx)
 }
@@ -108,7 +105,7 @@ type step struct {
 
 // do makes a request and keeps the books of what is known meanwhile and afterwards. A refusal is returned as it is.
 func (w *world) do(c *client.Client, s step) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := emutest.Context(context.Background())
 	defer cancel()
 	before := s.of.belief
 	s.of.belief = between(before, s.then)
