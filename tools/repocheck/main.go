@@ -12,7 +12,7 @@ import (
 
 // checks each return what is wrong, a line each.
 var checks = []func(*tree) []string{
-	layers, depguard, architecture, sizes, documented, habits, skips, generated, promises, documents, machines, musts, flakes(time.Now()),
+	layers, depguard, architecture, sizes, documented, habits, skips, waits, generated, promises, documents, machines, musts, flakes(time.Now()),
 }
 
 func main() {

@@ -66,6 +66,28 @@ func TestEveryCheckFindsWhatItIsForAndNothingElse(t *testing.T) {
 			map[string]string{"internal/attic/a.go": "package attic\n", "internal/attic/b.go": "package attic\n"},
 			[]string{"internal/attic: the room is in no layer: add it to tools/repocheck, .golangci.yml and ARCHITECTURE.md"},
 		},
+		"waits in seconds where machines are emulated": {
+			waits,
+			map[string]string{
+				"internal/daemon/x/a_test.go": "package x\n\nimport _ \"taproom/internal/daemon/daemontest\"\n\nconst patience = 3 * time.Minute\n\nfunc f() {\n" +
+					"\tcontext.WithTimeout(ctx, patience)\n\tcontext.WithTimeout(ctx, 100*time.Millisecond)\n\t<-time.After(2 * time.Second)\n" +
+					"\tc.SetDeadline(time.Now().Add(time.Second)) // wait: it is asked again\n\tc.SetDeadline(time.Now().Add((1 + 2) * time.Minute)) // wait:\n" +
+					"\tc.SetDeadline(time.Now().Add(2 * emutest.Patience()))\n\treturn took > time.Minute\n}\n",
+				"internal/daemon/x/b_test.go":        "package x\n\nfunc g() { net.DialTimeout(n, a, 2*patience) }\n",
+				"internal/daemon/x/a.go":             "package x\n\nfunc h() { <-time.After(time.Minute) }\n",
+				"internal/network/y_test.go":         "package network\n\nfunc f() { <-time.After(time.Minute) }\n",
+				"internal/daemon/daemontest/help.go": "package daemontest\n\nfunc f() { <-time.After(time.Minute) }\n",
+				"internal/qemu/emutest/patience.go":  "package emutest\n\nimport _ \"taproom/internal/host\"\n\nfunc f() { <-time.After(time.Minute) }\n",
+			},
+			[]string{
+				"internal/daemon/daemontest/help.go:3: a wait in absolute seconds; use emutest, or say // wait: reason",
+				"internal/daemon/x/a_test.go:10: a wait in absolute seconds; use emutest, or say // wait: reason",
+				"internal/daemon/x/a_test.go:12: a wait in absolute seconds; use emutest, or say // wait: reason",
+				"internal/daemon/x/a_test.go:14: a wait in absolute seconds; use emutest, or say // wait: reason",
+				"internal/daemon/x/a_test.go:8: a wait in absolute seconds; use emutest, or say // wait: reason",
+				"internal/daemon/x/b_test.go:3: a wait in absolute seconds; use emutest, or say // wait: reason",
+			},
+		},
 		"a function that is too long": {
 			sizes,
 			map[string]string{"internal/host/a.go": "package host\n\n" + long(101), "internal/host/b.go": "package host\n\n" + long(100)},
