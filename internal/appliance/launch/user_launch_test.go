@@ -14,6 +14,7 @@ import (
 
 	"taproom/internal/appliance/launchtest"
 	"taproom/internal/appliance/proto"
+	"taproom/internal/host/hosttest"
 )
 
 // nobodysUser is one that nobody else's process has.
@@ -62,9 +63,7 @@ func copied(t *testing.T, dir, from string) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(dir, filepath.Base(from))
-	syscall.ForkLock.RLock() // what another test forks meanwhile would have it open for writing
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(to, b, 0o755); err != nil {
+	if err := hosttest.WriteProgram(to, b); err != nil {
 		t.Fatal(err)
 	}
 	return to

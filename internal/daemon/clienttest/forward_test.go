@@ -56,7 +56,7 @@ func (c *clients) standIn(name, mac string, addresses ...string) standIn {
 func (m standIn) leases() string {
 	m.t.Helper()
 	script := filepath.Join(m.t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ \"$1\" != bound ] || { ip addr replace $ip/$mask dev eth0; ip route replace default via $router; echo \"address $ip\"; }\n"), 0o755); err != nil {
+	if err := hosttest.WriteProgram(script, []byte("#!/bin/sh\n[ \"$1\" != bound ] || { ip addr replace $ip/$mask dev eth0; ip route replace default via $router; echo \"address $ip\"; }\n")); err != nil {
 		m.t.Fatal(err)
 	}
 	out := m.ns.Run("udhcpc", "-i", "eth0", "-f", "-q", "-n", "-t", "60", "-T", "1", "-s", script)

@@ -4,8 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"taproom/internal/host/hosttest"
 )
 
 // hook puts a program where libvirt has its hooks.
@@ -15,9 +16,7 @@ func (c *clients) hook(kind, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		c.t.Fatal(err)
 	}
-	syscall.ForkLock.RLock() // what is forked meanwhile would have it open for writing
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+	if err := hosttest.WriteProgram(path, []byte("#!/bin/sh\n"+text)); err != nil {
 		c.t.Fatal(err)
 	}
 }

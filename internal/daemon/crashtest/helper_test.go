@@ -3,7 +3,6 @@ package crashtest
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func newStation(w *world, o *object) (station, error) {
 	s := station{hosttest.NewNS(w.t), "in-" + o.name, filepath.Join(w.t.TempDir(), "script")}
 	hosttest.Veth(w.NS, "out-"+o.name, s.ns, s.dev)
 	w.NS.Run("ip", "link", "set", "dev", "out-"+o.name, "master", o.bridge())
-	return s, os.WriteFile(s.script, []byte("#!/bin/sh\n[ \"$1\" != bound ] || echo \"address $ip\"\n"), 0o755)
+	return s, hosttest.WriteProgram(s.script, []byte("#!/bin/sh\n[ \"$1\" != bound ] || echo \"address $ip\"\n"))
 }
 
 // address is what DHCP gives to the station. It asks every second until somebody answers.

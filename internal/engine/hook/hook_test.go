@@ -37,9 +37,7 @@ func hooks(t *testing.T, programs map[string]string) *Hooks {
 // executed itself, and the kernel executes no such file.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := hosttest.WriteProgram(path, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 }

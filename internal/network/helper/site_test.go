@@ -240,7 +240,7 @@ func (g *guest) fifo() string { return filepath.Join(g.dir, "said") }
 
 func (g *guest) write(name, script string) {
 	g.s.t.Helper()
-	if err := os.WriteFile(filepath.Join(g.dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	if err := hosttest.WriteProgram(filepath.Join(g.dir, name), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 		g.s.t.Fatal(err)
 	}
 }

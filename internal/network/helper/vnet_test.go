@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"taproom/internal/host/hosttest"
 	"taproom/internal/network/helper/vnetd"
 	"taproom/internal/network/lease"
 	"taproom/internal/version"
@@ -85,8 +86,8 @@ func (r vnetRun) program(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf("#!/bin/sh\n%s='%s' GORACE=atexit_sleep_ms=0 exec '%s'\n", vnetVariable, doc, self)
-	// Renamed into place: a child that another test forks right now may hold a file that is open for writing.
-	if err := os.WriteFile(path+".new", []byte(script), 0o700); err != nil {
+	// Renamed into place: the helper before it may still execute the file that has the name.
+	if err := hosttest.WriteProgram(path+".new", []byte(script)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

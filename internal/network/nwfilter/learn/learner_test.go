@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -165,7 +164,7 @@ func TestARealClientsAddressesAreLearned(t *testing.T) {
 		"\nopt subnet 255.255.255.0\nopt lease 600\n"
 	script := filepath.Join(dir, "script")
 	for name, content := range map[string]string{conf: text, filepath.Join(dir, "leases"): "", script: "#!/bin/sh\ncase $1 in bound|renew) ip addr replace $ip/24 dev eth0;; esac\n"} {
-		if err := os.WriteFile(name, []byte(content), 0o700); err != nil {
+		if err := hosttest.WriteProgram(name, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
