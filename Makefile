@@ -38,7 +38,7 @@ $(GOTESTSUM): tools/go.mod | setup-build
 	mkdir -p build/tests
 	go build -C tools -o $(CURDIR)/$@ gotest.tools/gotestsum
 
-check: lint ## what the repo promises of itself: layers, sizes, documentation, promises
+check: setup-run lint ## what the repo promises of itself: layers, sizes, documentation, promises
 	go test -C tools ./...
 	go run -C tools ./repocheck $(CURDIR)
 
