@@ -16,7 +16,8 @@ fail() {
 }
 
 # contain runs a command in namespaces of its own for mounts, processes, IPC, the host name and cgroups, and returns its
-# status. It inherits no open file but the standard ones. A killed script takes the command with it: by the trap below, and by the kernel where the script gets SIGKILL.
+# status. The command inherits no open files but the standard ones. A killed script takes it along: by the trap below, and
+# by the kernel where the script gets SIGKILL.
 contain() {
 	(
 		if [ -n "$cgroup" ]; then
@@ -146,6 +147,7 @@ run_target() {
 		result=ok
 	else
 		result=FAILED failed=1
+		grep -B 10 '^ *--- FAIL' "$log" || true
 		tail -n 20 "$log"
 	fi
 	lines=$(
