@@ -28,7 +28,8 @@ type Switch struct {
 	dir    string
 	server *exec.Cmd
 	daemon *exec.Cmd
-	links  []string // that a switch leaves when it is killed
+	links  []string      // that a switch leaves when it is killed
+	behind time.Duration // by how much the switch's monotonic clock is behind the machine's
 }
 
 // patience is how long a process may take for what takes milliseconds on a machine at rest.
