@@ -100,35 +100,46 @@ func TestALimitIsKeptOnTheKernelsSwitch(t *testing.T) {
 	p.Bounded = true
 	want.SwitchPorts["vnet0"] = p
 	b.settle(want)
+	b.bounds()
+	b.settle(state.State{})
+}
+
+// bounds holds limits of vnet0 against what the guests behind it and vnet1 get of each other, and leaves nothing of theirs.
+func (b *bench) bounds() {
+	b.Helper()
+	closes := func(c func() error) {
+		if err := c(); err != nil {
+			b.Error(err)
+		}
+	}
+	ends, places := [2]*hosttest.NS{hosttest.NewNS(b), hosttest.NewNS(b)}, [2]*load.Place{}
 	k := b.ns.Kernel()
 	site, err := load.NewSite(k, "addresses") // nobody is on it
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	ends, places := [2]*hosttest.NS{hosttest.NewNS(t), hosttest.NewNS(t)}, [2]*load.Place{}
+	defer closes(site.Close)
 	for i, name := range []string{"vnet0", "vnet1"} {
 		tap := &host.Tap{Name: name, Index: b.env.Taps[name].Index, Files: b.env.Taps[name].Files}
 		if places[i], err = site.Take(k, ends[i].Kernel(), tap); err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
+		defer closes(places[i].Guest.Close)
 	}
 	bound, err := load.NewBound(k, b.env.Taps["vnet0"].Index, "shape0", false)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
+	defer closes(bound.Close)
 	const kib = 512 // which an emulated machine carries
 	if err := bound.Set(qos.Limits{In: qos.Limit{Average: kib}, Out: qos.Limit{Average: kib}}, 1500); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	for _, x := range []load.Transport{{Streams: 1}, {Six: true}} {
 		for i := range ends {
 			b.keeps(x, ends[i].Do, ends[1-i].Do, places[1-i], kib)
 		}
 	}
-	if err := errors.Join(places[0].Guest.Close(), places[1].Guest.Close(), bound.Close(), site.Close()); err != nil {
-		t.Error(err)
-	}
-	b.settle(state.State{})
 }
 
 // keeps waits until a transfer has the rate of a limit, which it never exceeds.
