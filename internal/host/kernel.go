@@ -4,8 +4,9 @@ import "sync"
 
 // Kernel is the one door to the Linux kernel. It may be used from several goroutines.
 type Kernel struct {
-	hook func(call string)
-	run  func(func())
+	hook    func(call string)
+	run     func(func())
+	counter *Counter // nil: nothing is counted
 
 	mu   sync.Mutex
 	open map[*rtnl]bool // every rtnetlink socket
@@ -19,11 +20,13 @@ type Options struct {
 	// Run executes what depends on the caller's network namespace. Tests pass one that runs on a thread inside a
 	// namespace of their own; nil runs in place.
 	Run func(func())
+	// Counter counts calls and netlink messages; nil counts nothing.
+	Counter *Counter
 }
 
 // New returns a Kernel. Close it to give its sockets back.
 func New(o Options) *Kernel {
-	k := &Kernel{hook: o.Hook, run: o.Run, open: map[*rtnl]bool{}}
+	k := &Kernel{hook: o.Hook, run: o.Run, counter: o.Counter, open: map[*rtnl]bool{}}
 	if k.hook == nil {
 		k.hook = func(string) {}
 	}
@@ -34,7 +37,12 @@ func New(o Options) *Kernel {
 }
 
 // Step announces a call. Packages below host that make calls of their own (host/nft) use it too.
-func (k *Kernel) Step(call string) { k.hook(call) }
+func (k *Kernel) Step(call string) {
+	if k.counter != nil {
+		k.counter.call(call)
+	}
+	k.hook(call)
+}
 
 // InNetNS runs f where the Kernel's network namespace is the current one. f must not end its goroutine.
 func (k *Kernel) InNetNS(f func()) { k.run(f) }

@@ -104,6 +104,9 @@ func (k *Kernel) ask(r *nl.NetlinkRequest, want uint16) ([][]byte, error) {
 	}
 	defer k.giveBack(c)
 	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: c.handle}
+	if k.counter != nil {
+		k.counter.sent(1)
+	}
 	return r.Execute(unix.NETLINK_ROUTE, want)
 }
 

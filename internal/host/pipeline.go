@@ -77,7 +77,9 @@ func (p *Pipeline) transmit(flags uint16) {
 	p.last = nil
 	p.k.Step(step)
 	r.Flags |= flags
-	if err := unix.Sendto(p.c.handle.Socket.GetFd(), r.Serialize(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	b := r.Serialize()
+	p.k.Sending(b)
+	if err := unix.Sendto(p.c.handle.Socket.GetFd(), b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		p.fail(err)
 		p.tell(r.Seq + 1)
 	}

@@ -110,6 +110,7 @@ func (c *Conn) control(f func(fd int) error) error {
 // send hands one datagram to the kernel, which has queued all its answers when send returns (but for dumps, of which it
 // queues the next part while one is received).
 func (c *Conn) send(b []byte) error {
+	c.kernel.Sending(b)
 	return c.control(func(fd int) error {
 		if need := len(b) + 1024; need > 64<<10 && need > c.sndbuf {
 			if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, need); err != nil {

@@ -118,6 +118,7 @@ func (t *Tracer) send(batch []byte) error {
 	if err != nil {
 		return err
 	}
+	t.kernel.Sending(batch)
 	var serr error
 	err = raw.Control(func(fd uintptr) {
 		serr = unix.Sendto(int(fd), batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
