@@ -42,6 +42,7 @@ func main() {
 	root := flag.String("root", "", "keep everything below this `folder` instead of /etc, /var and /run")
 	timeout := flag.Uint("timeout", 0, "end after so many `seconds` without a client and without a running guest; 0 never ends")
 	verbose := flag.Bool("verbose", false, "log what is done, not only what goes wrong")
+	counters := flag.String("counters", "", "serve counters of calls into the kernel and of memory on this `socket`, for taproom bench counters")
 	show := flag.Bool("version", false, "print the version and end")
 	flag.Parse()
 	if *show {
@@ -59,7 +60,7 @@ func main() {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := daemon.Run(ctx, daemon.Options{Root: *root, Log: log, Timeout: time.Duration(*timeout) * time.Second}); err != nil && !errors.Is(err, context.Canceled) {
+	if err := daemon.Run(ctx, daemon.Options{Root: *root, Log: log, Timeout: time.Duration(*timeout) * time.Second, Counters: *counters}); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "taproomd:", err)
 		stop()
 		os.Exit(1)

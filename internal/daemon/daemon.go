@@ -29,6 +29,8 @@ type Options struct {
 	Timeout time.Duration
 	// ResolvConf names the host's resolvers; "" is /etc/resolv.conf, whatever the root.
 	ResolvConf string
+	// Counters is the socket on which counters of calls into the kernel and of memory are served; "" counts nothing.
+	Counters string
 }
 
 // farewell is how long clients have to take their answers when the daemon ends.
@@ -36,7 +38,8 @@ const farewell = 5 * time.Second
 
 // Run serves until ctx is done. Guests keep running after it.
 func Run(ctx context.Context, o Options) error {
-	k := host.New(host.Options{Hook: o.Hook})
+	counter := o.counter()
+	k := host.New(host.Options{Hook: o.Hook, Counter: counter})
 	defer k.Close()
 	own := engine.OwnSession()
 	paths, ignored, err := engine.OwnPaths(k, o.Root)
@@ -79,6 +82,11 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer closeAll(k, ls)
+	stopCounters, err := serveCounters(k, o.Counters, counter)
+	if err != nil {
+		return err
+	}
+	defer stopCounters()
 	e, err := engine.New(ctx, engine.Config{
 		Kernel: k, Paths: paths, Root: o.Root, Session: own, Log: o.Log, Emulator: s.Emulator, ResolvConf: o.ResolvConf,
 		Launch: filepath.Join(programs, "taproom-launch"), Vnet: filepath.Join(programs, "taproom-vnet"),
