@@ -21,6 +21,7 @@ func TestTheKernelsDatapathOfOpenVSwitchCarriesTheTrafficOfGuests(t *testing.T) 
 func (m *machine) withSwitch() {
 	m.Helper()
 	sw := ovstest.Start(m.T, m.daemon.NS)
+	sw.AwaitProcessors() // for bridges of the kernel's datapath
 	m.shell = "export OVS_RUNDIR=" + filepath.Dir(sw.Socket) + "; "
 	dir := m.daemon.Paths().Config
 	err := os.MkdirAll(dir, 0o755)

@@ -35,9 +35,9 @@ func uptime() (time.Duration, error) {
 	return time.Duration(now.Nano()), nil
 }
 
-// SystemBridge makes a bridge with the kernel's datapath. On a machine that has just booted it waits until the switch can open
-// that.
-func (s *Switch) SystemBridge(name string) {
+// AwaitProcessors waits on a machine that has just booted until the switch can open the kernel's datapath. Who makes a bridge of
+// that without SystemBridge waits first.
+func (s *Switch) AwaitProcessors() {
 	s.t.Helper()
 	s.Await("ovs-vswitchd counts the processors", func() bool {
 		shown, err := uptime()
@@ -46,5 +46,11 @@ func (s *Switch) SystemBridge(name string) {
 		}
 		return shown-s.behind >= counts
 	})
+}
+
+// SystemBridge makes a bridge with the kernel's datapath.
+func (s *Switch) SystemBridge(name string) {
+	s.t.Helper()
+	s.AwaitProcessors()
 	s.Ctl("add-br", name, "--", "set", "Bridge", name, "datapath_type=system")
 }
