@@ -30,26 +30,35 @@ func watchExecs(paths ...string) (*execs, error) {
 
 // count is how many processes there were since it was asked last. A program's loader and interpreter are its own.
 func (e *execs) count() (int, error) {
-	const size = int(unsafe.Sizeof(unix.FanotifyEventMetadata{}))
 	seen := map[uint32]bool{}
+	err := e.each(func(pid uint32, _ string) { seen[pid] = true })
+	return len(seen), err
+}
+
+// each calls visit for every file that was opened to be executed since the last call, with the process. The path is "" where
+// the file cannot be read.
+func (e *execs) each(visit func(pid uint32, path string)) error {
+	const size = int(unsafe.Sizeof(unix.FanotifyEventMetadata{}))
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := unix.Read(int(e.file.Fd()), buf)
 		switch {
 		case errors.Is(err, unix.EAGAIN):
-			return len(seen), nil
+			return nil
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return 0, fmt.Errorf("count the programs that were executed: %w", err)
+			return fmt.Errorf("count the programs that were executed: %w", err)
 		}
 		for b := buf[:n]; len(b) >= size; {
 			// struct fanotify_event_metadata: the length of the event, then its mask, a descriptor at 16, a process at 20.
 			length, fd, pid := binary.NativeEndian.Uint32(b), int32(binary.NativeEndian.Uint32(b[16:])), binary.NativeEndian.Uint32(b[20:])
+			path := ""
 			if fd >= 0 {
+				path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 				_ = unix.Close(int(fd))
 			}
-			seen[pid] = true
+			visit(pid, path)
 			b = b[length:]
 		}
 	}

@@ -47,6 +47,17 @@ func (f *firewalld) start(ctx context.Context, k *host.Kernel) error {
 func (f *firewalld) run(ctx context.Context, k *host.Kernel) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, firewalldWithin)
 	defer cancel()
+	if err := f.runBus(ctx, k); err != nil {
+		return err
+	}
+	if f.daemon, err = f.spawn("firewalld", "--nofork", "--nopid", "--system-config", filepath.Join(f.dir, "etc"), "--log-target=console"); err != nil {
+		return err
+	}
+	return await(ctx, func() error { return f.call(ctx, "zone.getZones", new([]string)) })
+}
+
+// runBus runs the bus alone, and returns when it answers.
+func (f *firewalld) runBus(ctx context.Context, k *host.Kernel) (err error) {
 	f.said = &strings.Builder{}
 	if err := f.configure(); err != nil {
 		return err
@@ -54,13 +65,7 @@ func (f *firewalld) run(ctx context.Context, k *host.Kernel) (err error) {
 	if f.bus, err = f.spawn("dbus-daemon", "--config-file="+filepath.Join(f.dir, "bus.conf"), "--nofork", "--nopidfile"); err != nil {
 		return err
 	}
-	if err := await(ctx, func() error { f.conn, err = sysbus.Dial(ctx, k, f.socket); return err }); err != nil {
-		return err
-	}
-	if f.daemon, err = f.spawn("firewalld", "--nofork", "--nopid", "--system-config", filepath.Join(f.dir, "etc"), "--log-target=console"); err != nil {
-		return err
-	}
-	return await(ctx, func() error { return f.call(ctx, "zone.getZones", new([]string)) })
+	return await(ctx, func() error { f.conn, err = sysbus.Dial(ctx, k, f.socket); return err })
 }
 
 // await tries something until it works: another program comes to be ready, and has nobody to tell.

@@ -37,6 +37,8 @@ type Options struct {
 	Seconds    int      // that one of them is measured for
 	Through    []string // the ways of a guest to the network: some of ShapeWays
 	Filtered   []int    // NICs with a network filter, where that is the question
+	Counters   string   // file of counts to compare with, "" for none
+	Renew      bool     // that file, after the comparison
 	Progress   func(done, total int)
 }
 
@@ -76,6 +78,7 @@ func Members() []Member {
 		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 		{Name: "filter", About: "network filters of few and many NICs: attached, redefined, and what they cost a packet", Run: runFilter},
+		{Name: "counters", About: "what does not scatter: programs, calls into the host, netlink messages and memory of single operations", Run: runCounters},
 	}
 }
 

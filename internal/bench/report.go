@@ -25,6 +25,7 @@ type Report struct {
 	Plot    *Plot        `json:"plot,omitempty"`
 	Shape   *Shape       `json:"shape,omitempty"`
 	UML     *UMLTable    `json:"uml,omitempty"`
+	Counts  *CountTable  `json:"counts,omitempty"`
 }
 
 func newReport(name string) *Report {
@@ -114,6 +115,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if r.Shape != nil {
 		r.Shape.writeText(w)
+	}
+	if r.Counts != nil {
+		r.Counts.writeText(w)
 	}
 	for _, c := range r.Compare {
 		fmt.Fprintf(w, "%s: %.2f of the other build's, %s (p = %.2g)\n", c.Name, c.Ratio, c.verdict(), c.P)

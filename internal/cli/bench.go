@@ -78,7 +78,7 @@ func newBench(env *Env) *cobra.Command {
 		case !subset(o.Backends, bench.NetworkBackends()):
 			return &usageError{fmt.Errorf("--backend %s: there are %s", strings.Join(o.Backends, ","), strings.Join(bench.NetworkBackends(), ", "))}
 		}
-		if err := cmp.Or(checkShape(o), checkFilter(o)); err != nil {
+		if err := cmp.Or(checkShape(o), checkFilter(o), checkCounters(o)); err != nil {
 			return err
 		}
 		if !sandbox.Inside() {
@@ -115,8 +115,7 @@ func newBench(env *Env) *cobra.Command {
 	c.Flags().IntSliceVar(&o.Appliances, "appliances", bench.ParallelSteps(), "how many appliances are alive at a time, where that is the question; figures are named by it")
 	c.Flags().IntVar(&o.Images, "images", 240, "how many images are inspected, where that is the question; 0 leaves that out of the appliances that are alive")
 	c.Flags().IntVar(&o.Workers, "workers", 60, "how many of those are worked on at a time")
-	shapeFlags(c, &o)
-	filterFlags(c, &o)
+	memberFlags(c, &o)
 	c.Flags().StringVar(&o.Kind, "kind", "tap", "what those NICs are: "+strings.Join(bench.NICKinds(), " or ")+"; figures are named by it")
 	c.Flags().StringVar(&o.Machine, "machine", "pc", "the `machine` of that guest")
 	c.Flags().StringVar(&o.Base, "base", "", "`folder` with the programs of another build to compare with, by turns")
@@ -128,6 +127,13 @@ func newBench(env *Env) *cobra.Command {
 	}
 	c.AddCommand(newBenchAll(env), newBenchCompare(env), newBenchAB(env))
 	return c
+}
+
+// memberFlags are the flags of single benchmarks.
+func memberFlags(c *cobra.Command, o *bench.Options) {
+	shapeFlags(c, o)
+	filterFlags(c, o)
+	countersFlags(c, o)
 }
 
 // subset reports whether some are named, all of them known.
