@@ -12,7 +12,7 @@ HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GOTESTSUM   := build/gotestsum
 GO_TEST      = $(GOTESTSUM) --format standard-verbose --jsonfile build/tests/$@.json -- -count=1
 
-.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-counters counters-twice bench-peers bench-ab report-check promises fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report clean
+.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-counters counters-seal counters-twice bench-peers bench-ab report-check promises fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -142,9 +142,19 @@ bench: build ## what this build takes, beside the floor under it
 	bin/taproom bench parallel --appliances 10,20,50,100,200,500,1000
 
 COUNTERS := internal/bench/counters.txt
-# RENEW=1 accepts the differences: it writes the file.
+# RENEW=1 accepts the differences: it writes the file, and internal/bench/counters.sum, which says what code was counted.
 bench-counters: setup-test build ## what does not scatter: programs, calls, messages and memory of single operations, beside the committed counts
 	bin/taproom bench counters --rounds 10 --counters $(COUNTERS) $(if $(RENEW),--renew)
+	$(if $(RENEW),$(MAKE) counters-seal)
+
+counters-seal: build ## write which code the counters count, by a run with coverage
+	rm -rf build/counted
+	mkdir -p build/counted/data
+	CGO_ENABLED=0 go build -trimpath -cover -covermode=set -coverpkg=./cmd/...,./internal/... -o build/counted/ ./cmd/taproom ./cmd/taproomd
+	cp bin/taproom-launch bin/taproom-vnet bin/taproom-init build/counted/
+	GOCOVERDIR=$(CURDIR)/build/counted/data build/counted/taproom bench counters --rounds 1
+	go tool covdata textfmt -i=build/counted/data -o=build/counted/profile
+	go run -C tools ./repocheck --seal-counters $(CURDIR)/build/counted/profile $(CURDIR)
 
 counters-twice: setup-test build ## two runs count the same, of every operation
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -v -timeout 10m -run TestCounters_ ./internal/bench

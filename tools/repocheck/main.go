@@ -2,6 +2,7 @@
 // export is documented, every figure in PROMISES.md has a command, every command in the documents is run by a test.
 //
 //	go run -C tools ./repocheck /path/to/repo
+//	go run -C tools ./repocheck --seal-counters /path/to/profile /path/to/repo
 package main
 
 import (
@@ -16,20 +17,33 @@ var checks = []func(*tree) []string{
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: repocheck REPO")
+	args := os.Args[1:]
+	seal := len(args) == 3 && args[0] == "--seal-counters"
+	if len(args) != 1 && !seal {
+		fmt.Fprintln(os.Stderr, "usage: repocheck [--seal-counters PROFILE] REPO")
 		os.Exit(2)
 	}
-	repo, err := load(os.Args[1])
+	repo, err := load(args[len(args)-1])
+	if err == nil && seal {
+		err = sealCounters(repo, args[1])
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "repocheck:", err)
 		os.Exit(2)
+	}
+	if seal {
+		return
 	}
 	var complaints []string
 	for _, check := range checks {
 		complaints = append(complaints, check(repo)...)
 	}
+	notice, stale := freshCounters(repo)
+	complaints = append(complaints, stale...)
 	fmt.Print(repo.summary())
+	if notice != "" {
+		fmt.Println(notice)
+	}
 	for _, c := range complaints {
 		fmt.Println(c)
 	}
