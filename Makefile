@@ -21,7 +21,7 @@ test: setup-test build $(GOTESTSUM) ## install what the tests need, run all of t
 	TAPROOM_BIN=$(CURDIR)/bin go run -C tools ./lane test -repo $(CURDIR) -gotestsum $(CURDIR)/$(GOTESTSUM)
 
 # Each target of the long lane with the minutes that it takes on two cores.
-LONG   := clients-new:8 nics:8 desktop:4 guest-debian:6 lab:22 fuzz:8
+LONG   := clients-new:8 nics:8 desktop:4 guest-debian:6 lab:22 fuzz:8 counters-twice:4
 BUDGET ?= 0
 long: setup-build ## the longer targets one after another; none of them ends the run, and the last lines say which failed. BUDGET=40m is a limit
 	go run -C tools ./lane long -repo $(CURDIR) -budget $(BUDGET) -rotate $$(git rev-parse HEAD) $(LONG)
