@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,9 +17,9 @@ import (
 // machine is one whose volumes are maps. It fails tests that leave something mounted.
 type machine struct {
 	volumes []inspect.Volume
-	holds   map[string]fstest.MapFS // by volume, or volume and options
-	mounted []string                // where
-	tree    fstest.MapFS
+	holds   map[string]memory // by volume, or volume and options
+	mounted []string          // where
+	tree    memory
 	trace   []string
 	dead    error
 }
@@ -36,7 +35,7 @@ func (m *machine) Mount(_ context.Context, volume, at, options string) error {
 	}
 	m.trace = append(m.trace, strings.TrimSpace(volume+" "+at+" "+options))
 	if at == "/" {
-		m.tree = fstest.MapFS{}
+		m.tree = memory{}
 	}
 	for name, f := range files {
 		m.tree[strings.TrimPrefix(path.Join(at, name), "/")] = f
@@ -70,7 +69,7 @@ func TestEverySystemOfAnImageIsFoundWithWhatItsFstabMounts(t *testing.T) {
 			{Name: "sda6", Type: "ext4", UUID: "broken"},
 			{Name: "sda7"},
 		},
-		holds: map[string]fstest.MapFS{
+		holds: map[string]memory{
 			"sda1": {"EFI/systemd/systemd-bootx64.efi": {}},
 			"sda2": {"etc/os-release": {Data: []byte("ID=debian\n")}, "etc/fstab": {Data: []byte("UUID=2A / ext4\n/dev/v-g/home /srv/home ext4\n/dev/vda5 /srv xfs\nUUID=ab-cd /boot/efi vfat\n" +
 				"UUID=broken /broken ext4\nUUID=elsewhere /gone ext4\n/dev/sda3 none swap\ntmpfs /tmp tmpfs\n")}},
@@ -111,7 +110,7 @@ func TestEverySystemOfAnImageIsFoundWithWhatItsFstabMounts(t *testing.T) {
 
 func TestAnImageWithoutASystemIsItsVolumes(t *testing.T) {
 	t.Parallel()
-	m := &machine{volumes: []inspect.Volume{{Name: "sda", Type: "ext4"}}, holds: map[string]fstest.MapFS{"sda": {"file": {}}}}
+	m := &machine{volumes: []inspect.Volume{{Name: "sda", Type: "ext4"}}, holds: map[string]memory{"sda": {"file": {}}}}
 	r, err := inspect.Image(t.Context(), m, inspect.Options{})
 	if err != nil || len(r.Systems) != 0 || len(r.Volumes) != 1 || len(m.mounted) > 0 {
 		t.Errorf("%+v, %v, mounted %v", r, err, m.mounted)

@@ -30,13 +30,13 @@ const wantName = "want.json"
 // tree makes a file system of an archive's files. A name "A -> B" is a symbolic link, "A (elf 62 64)" a program for the machine 62 with words of
 // 64 bits, "A (gz FILE)" what a compressed file holds, "A (hive)" a registry hive with a
 // value in each line, as KEY\NAME=TEXT or, where the name has a backslash, KEY::NAME=TEXT.
-func tree(t testing.TB, files []txtar.File) fstest.MapFS {
+func tree(t testing.TB, files []txtar.File) memory {
 	t.Helper()
-	m := fstest.MapFS{}
+	m := memory{}
 	for _, f := range files {
 		name, what, special := strings.Cut(strings.TrimSuffix(f.Name, ")"), " (")
 		if from, target, ok := strings.Cut(f.Name, " -> "); ok {
-			m[from] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink | 0o777}
+			m.link(from, target)
 		} else if !special {
 			m[f.Name] = &fstest.MapFile{Data: f.Data, Mode: 0o644}
 		} else {
@@ -142,7 +142,7 @@ func TestSystemsAreRecognised(t *testing.T) {
 
 func TestATreeWithoutASystemIsSaidToBeOne(t *testing.T) {
 	t.Parallel()
-	for _, m := range []fstest.MapFS{{}, {"home/me/letter": {}}, {"etc/fstab": {}}, {"Windows/System32/drivers/etc/hosts": {}}} {
+	for _, m := range []memory{{}, {"home/me/letter": {}}, {"etc/fstab": {}}, {"Windows/System32/drivers/etc/hosts": {}}} {
 		if _, err := inspect.Inspect(m, inspect.Options{}); !errors.Is(err, inspect.ErrNone) || inspect.IsRoot(m) {
 			t.Errorf("%v: %v", m, err)
 		}
@@ -154,7 +154,7 @@ func TestATreeWithoutASystemIsSaidToBeOne(t *testing.T) {
 
 func TestPackagesAreLeftOutWhereNobodyAskedForThem(t *testing.T) {
 	t.Parallel()
-	m := fstest.MapFS{"etc/os-release": {Data: []byte("ID=debian\n")}, "var/lib/dpkg/status": {Data: []byte("Package: a\nStatus: install ok installed\nVersion: 1\n")}}
+	m := memory{"etc/os-release": {Data: []byte("ID=debian\n")}, "var/lib/dpkg/status": {Data: []byte("Package: a\nStatus: install ok installed\nVersion: 1\n")}}
 	for _, without := range []bool{false, true} {
 		s, err := inspect.Inspect(m, inspect.Options{NoPackages: without})
 		if err != nil || (len(s.Packages) == 0) != without {
@@ -169,18 +169,19 @@ func TestHostileTreesAreBounded(t *testing.T) {
 	release := &fstest.MapFile{Data: []byte("ID=debian\nPRETTY_NAME='Debian\x1b[2J'\n" + strings.Repeat("X=1\n", 5000))}
 	long := strings.Repeat("A", 100_000)
 	for name, c := range map[string]struct {
-		files   fstest.MapFS
+		files   memory
 		problem string
 	}{
-		"a link to itself":         {fstest.MapFS{"etc/hostname": {Data: []byte("/etc/hostname"), Mode: fs.ModeSymlink}}, ""},
-		"a link out of the tree":   {fstest.MapFS{"etc/hostname": {Data: []byte("../../../../../etc/hostname2"), Mode: fs.ModeSymlink}}, ""},
-		"a folder for a file":      {fstest.MapFS{"etc/hostname/x": {}}, "/etc/hostname: it is no regular file, but d---------"},
-		"a device for a file":      {fstest.MapFS{"etc/hostname": {Mode: fs.ModeDevice | fs.ModeCharDevice}}, "/etc/hostname: it is no regular file, but Dc---------"},
-		"a configuration too long": {fstest.MapFS{"etc/fstab": {Data: bytes.Repeat([]byte("x"), 2<<20)}}, "/etc/fstab: it has 2097152 bytes, more than the 1048576 that are read of it"},
-		"a file for a folder":      {fstest.MapFS{"lib/modules": {}}, "/lib/modules: it is no folder"},
-		"a package without end":    {fstest.MapFS{"var/lib/dpkg/status": {Data: []byte("Package: " + long + "\nStatus: install ok installed\n" + long + long)}}, ""},
-		"no database":              {fstest.MapFS{"var/lib/rpm/rpmdb.sqlite": {Data: []byte(long)}}, "/var/lib/rpm/rpmdb.sqlite: the SQLite database is damaged: it does not begin as one"},
-		"an empty ndb":             {fstest.MapFS{"var/lib/rpm/Packages.db": {}}, "/var/lib/rpm/Packages.db: the database of rpm is damaged: its head cannot be read: EOF"},
+		"a link to itself":         {memory{"etc/hostname": {Data: []byte("/etc/hostname"), Mode: fs.ModeSymlink}}, ""},
+		"links in a loop":          {memory{"etc/hostname": {Data: []byte("mailname"), Mode: fs.ModeSymlink}, "etc/mailname": {Data: []byte("hostname"), Mode: fs.ModeSymlink}}, "/etc/hostname: too many levels of symbolic links"},
+		"a link out of the tree":   {memory{"etc/hostname": {Data: []byte("../../../../../etc/hostname2"), Mode: fs.ModeSymlink}}, ""},
+		"a folder for a file":      {memory{"etc/hostname/x": {}}, "/etc/hostname: it is no regular file, but d---------"},
+		"a device for a file":      {memory{"etc/hostname": {Mode: fs.ModeDevice | fs.ModeCharDevice}}, "/etc/hostname: it is no regular file, but Dc---------"},
+		"a configuration too long": {memory{"etc/fstab": {Data: bytes.Repeat([]byte("x"), 2<<20)}}, "/etc/fstab: it has 2097152 bytes, more than the 1048576 that are read of it"},
+		"a file for a folder":      {memory{"lib/modules": {}}, "/lib/modules: it is no folder"},
+		"a package without end":    {memory{"var/lib/dpkg/status": {Data: []byte("Package: " + long + "\nStatus: install ok installed\n" + long + long)}}, ""},
+		"no database":              {memory{"var/lib/rpm/rpmdb.sqlite": {Data: []byte(long)}}, "/var/lib/rpm/rpmdb.sqlite: the SQLite database is damaged: it does not begin as one"},
+		"an empty ndb":             {memory{"var/lib/rpm/Packages.db": {}}, "/var/lib/rpm/Packages.db: the database of rpm is damaged: its head cannot be read: EOF"},
 	} {
 		c.files["etc/os-release"] = release
 		s, err := inspect.Inspect(c.files, inspect.Options{})
@@ -216,12 +217,14 @@ func FuzzSystem(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := fstest.MapFS{}
+		m := memory{}
 		for _, file := range txtar.Parse(b).Files {
 			name, target, link := strings.Cut(file.Name, " -> ")
-			if link {
-				m[name] = &fstest.MapFile{Data: []byte(target), Mode: fs.ModeSymlink}
-			} else {
+			switch {
+			case !fs.ValidPath(name) || name == ".": // no file of a tree
+			case link:
+				m.link(name, target)
+			default:
 				m[name] = &fstest.MapFile{Data: file.Data}
 			}
 		}
