@@ -38,9 +38,10 @@ type machine struct {
 
 // output keeps what the guest writes to its console.
 type output struct {
-	mu   sync.Mutex
-	b    bytes.Buffer
-	more chan struct{} // closed at every write
+	mu       sync.Mutex
+	b        bytes.Buffer
+	more     chan struct{} // closed at every write
+	progress emutest.Progress
 }
 
 func (o *output) Write(b []byte) (int, error) {
@@ -48,6 +49,7 @@ func (o *output) Write(b []byte) (int, error) {
 	defer o.mu.Unlock()
 	close(o.more)
 	o.more = make(chan struct{})
+	_, _ = o.progress.Write(b)
 	return o.b.Write(b)
 }
 
@@ -55,7 +57,7 @@ func (o *output) Write(b []byte) (int, error) {
 func (o *output) await(t testing.TB, text string) {
 	t.Helper()
 	want := regexp.MustCompile(text)
-	late, cancel := emutest.Watch(t.Context(), 1, o.size)
+	late, cancel := emutest.Watch(t.Context(), 1, &o.progress)
 	defer cancel()
 	for {
 		o.mu.Lock()
@@ -70,13 +72,6 @@ func (o *output) await(t testing.TB, text string) {
 			t.Fatalf("console does not say %q (%v):\n%s", text, context.Cause(late), o)
 		}
 	}
-}
-
-// size is how much the guest has written.
-func (o *output) size() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return int64(o.b.Len())
 }
 
 func (o *output) String() string {

@@ -38,13 +38,15 @@ func TestMain(m *testing.M) { os.Exit(pid1test.Main(m, "taproom/cmd/taproom-init
 
 // console keeps what a machine prints.
 type console struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu       sync.Mutex
+	b        bytes.Buffer
+	progress emutest.Progress // QEMU's events too
 }
 
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, _ = c.progress.Write(b)
 	return c.b.Write(b)
 }
 
@@ -140,9 +142,12 @@ func (m *machine) do(ctx context.Context, t *testing.T, command string, args any
 // await waits for an event of QEMU's, with a word in it.
 func (m *machine) await(ctx context.Context, t *testing.T, event, word string) {
 	t.Helper()
+	late, cancel := emutest.Watch(ctx, 4, &m.out.progress)
+	defer cancel()
 	for {
 		select {
 		case e := <-m.qmp.Events():
+			m.out.progress.Event("QMP event " + e.Name)
 			if e.Name == event && bytes.Contains(e.Data, []byte(word)) {
 				return
 			}
@@ -151,8 +156,8 @@ func (m *machine) await(ctx context.Context, t *testing.T, event, word string) {
 			}
 		case <-m.qmp.Done():
 			t.Fatalf("wait for %s: %v\n%s", event, m.qmp.Err(), m.out)
-		case <-ctx.Done():
-			t.Fatalf("wait for %s: %v\n%s", event, ctx.Err(), m.out)
+		case <-late.Done():
+			t.Fatalf("wait for %s: %v\n%s", event, context.Cause(late), m.out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -47,7 +48,8 @@ func (w *world) lifecycle(t *testing.T) <-chan any {
 func await(t *testing.T, events <-chan any, last int32) []string {
 	t.Helper()
 	var seen []string
-	late, cancel := emutest.Context(t.Context())
+	var progress emutest.Progress
+	late, cancel := emutest.Watch(t.Context(), 1, &progress)
 	defer cancel()
 	for {
 		select {
@@ -55,6 +57,7 @@ func await(t *testing.T, events <-chan any, last int32) []string {
 			if !ok {
 				t.Fatalf("no more events after %v", seen)
 			}
+			progress.Event(fmt.Sprintf("the daemon's event %+v", ev))
 			e := ev.(client.DomainLifecycle)
 			if e.Domain.Name != "broken" {
 				t.Errorf("event %+v of a guest that is well", e)
@@ -64,7 +67,7 @@ func await(t *testing.T, events <-chan any, last int32) []string {
 				return seen
 			}
 		case <-late.Done():
-			t.Fatalf("only %v came", seen)
+			t.Fatalf("only %v came: %v", seen, context.Cause(late))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package clienttest
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,7 +14,8 @@ import (
 func (c *clients) endedNow(name string) {
 	c.t.Helper()
 	m := &machine{clients: c, name: name, client: c.daemon.Client()}
-	ctx, cancel := emutest.Context(c.t.Context())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(c.t.Context(), 1, &progress)
 	defer cancel()
 	events, stop, err := m.client.Lifecycle(ctx)
 	if err != nil {
@@ -20,9 +23,10 @@ func (c *clients) endedNow(name string) {
 	}
 	for m.running() {
 		select {
-		case <-events:
+		case e := <-events:
+			progress.Event(fmt.Sprintf("the daemon's event %+v", e))
 		case <-ctx.Done():
-			c.t.Fatalf("the guest does not end; the daemon said: %s", c.daemon.Said())
+			c.t.Fatalf("the guest does not end: %v; the daemon said: %s", context.Cause(ctx), c.daemon.Said())
 		}
 	}
 	if err := stop(ctx); err != nil {

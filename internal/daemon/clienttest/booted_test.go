@@ -1,7 +1,9 @@
 package clienttest
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -190,7 +192,8 @@ func (m *machine) start() string {
 // ended waits until the guest is shut off.
 func (m *machine) ended() {
 	m.t.Helper()
-	ctx, cancel := emutest.Context(m.t.Context())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(m.t.Context(), 1, &progress)
 	defer cancel()
 	events, stop, err := m.client.Lifecycle(ctx)
 	if err != nil {
@@ -209,9 +212,10 @@ func (m *machine) ended() {
 			break
 		}
 		select {
-		case <-events:
+		case e := <-events:
+			progress.Event(fmt.Sprintf("the daemon's event %+v", e))
 		case <-ctx.Done():
-			m.t.Fatalf("the guest does not end; the daemon said: %s", m.daemon.Said())
+			m.t.Fatalf("the guest does not end: %v; the daemon said: %s", context.Cause(ctx), m.daemon.Said())
 		}
 	}
 	if err := stop(ctx); err != nil {
@@ -222,7 +226,8 @@ func (m *machine) ended() {
 // typeOff powers the guest off at its console and waits for its end, as nobody's daemon.
 func (m *machine) typeOff(tty string) {
 	m.t.Helper()
-	ctx, cancel := emutest.Context(m.t.Context())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(m.t.Context(), 1, &progress)
 	defer cancel()
 	q, err := qmp.Dial(ctx, m.daemon.NS.Kernel(), filepath.Join(m.daemon.Paths().Guest("00000000-0000-4000-8000-000000000001"), "qmp.sock"))
 	if err != nil {
@@ -243,11 +248,12 @@ func (m *machine) typeOff(tty string) {
 			if !ok {
 				m.t.Fatalf("QEMU is gone: %v", q.Err())
 			}
+			progress.Event("QMP event " + ev.Name)
 			if ev.Name == "SHUTDOWN" {
 				return
 			}
 		case <-ctx.Done():
-			m.t.Fatal("the guest does not power off")
+			m.t.Fatalf("the guest does not power off: %v", context.Cause(ctx))
 		}
 	}
 }

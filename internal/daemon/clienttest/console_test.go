@@ -19,10 +19,11 @@ import (
 
 // terminal is a program at a terminal of its own, and what is on its screen.
 type terminal struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	master *os.File
-	screen []byte
+	t        *testing.T
+	cmd      *exec.Cmd
+	master   *os.File
+	screen   []byte
+	progress emutest.Progress
 }
 
 // atTerminal starts a program that wants a terminal.
@@ -87,6 +88,7 @@ func (s *terminal) shows(texts ...string) (shown string) {
 	for buf := make([]byte, 4096); !found(); {
 		n, err := s.master.Read(buf)
 		s.screen = append(s.screen, buf[:n]...)
+		_, _ = s.progress.Write(buf[:n])
 		if err != nil && n == 0 {
 			s.t.Fatalf("the terminal does not show %q (%v) but:\n%s", texts, err, s.screen)
 		}
@@ -97,7 +99,7 @@ func (s *terminal) shows(texts ...string) (shown string) {
 // bounded ends reads of the terminal that take too long, until done is called.
 func (s *terminal) bounded() (done func()) {
 	_ = s.master.SetReadDeadline(time.Time{})
-	late, cancel := emutest.Context(context.WithoutCancel(s.t.Context()))
+	late, cancel := emutest.Watch(context.WithoutCancel(s.t.Context()), 1, &s.progress)
 	stop := context.AfterFunc(late, func() { _ = s.master.SetReadDeadline(time.Unix(1, 0)) })
 	return func() {
 		stop()

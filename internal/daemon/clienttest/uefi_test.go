@@ -83,10 +83,13 @@ func (c *clients) startFirmware() {
 // awaitFile waits until a file that somebody writes has a text in it.
 func awaitFile(t *testing.T, path, text string) {
 	t.Helper()
-	ctx, cancel := emutest.Context(t.Context())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(t.Context(), 1, &progress)
 	defer cancel()
-	for tick := time.NewTicker(50 * time.Millisecond); ; {
+	for tick, noted := time.NewTicker(50*time.Millisecond), 0; ; {
 		b, _ := os.ReadFile(path)
+		_, _ = progress.Write(b[min(noted, len(b)):])
+		noted = len(b)
 		if bytes.Contains(b, []byte(text)) {
 			tick.Stop()
 			return

@@ -155,7 +155,8 @@ func (w *world) openTerminal(o *object) (*os.File, error) {
 
 // tell has a guest do something while no daemon is there, and waits until its QEMU says that it did.
 func (w *world) tell(o *object, command, event string) error {
-	ctx, cancel := emutest.Context(context.Background())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(context.Background(), 1, &progress)
 	defer cancel()
 	monitor, err := qmp.Dial(ctx, w.k, filepath.Join(w.Paths().Guest(o.uuid.String()), "qmp.sock"))
 	if err != nil {
@@ -176,18 +177,20 @@ func (w *world) tell(o *object, command, event string) error {
 			if !ok {
 				return monitor.Err()
 			}
+			progress.Event("QMP event " + e.Name)
 			if e.Name == event {
 				return nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", event, ctx.Err())
+			return fmt.Errorf("wait for %s: %w", event, context.Cause(ctx))
 		}
 	}
 }
 
 // reaches waits until a guest is in a state.
 func (w *world) reaches(c *client.Client, o *object, want int32) error {
-	ctx, cancel := emutest.Context(context.Background())
+	var progress emutest.Progress
+	ctx, cancel := emutest.Watch(context.Background(), 1, &progress)
 	defer cancel()
 	events, unsubscribe, err := c.Lifecycle(ctx)
 	if err != nil {
@@ -202,9 +205,10 @@ func (w *world) reaches(c *client.Client, o *object, want int32) error {
 			return unsubscribe(ctx)
 		}
 		select {
-		case <-events:
+		case e := <-events:
+			progress.Event(fmt.Sprintf("the daemon's event %+v", e))
 		case <-ctx.Done():
-			return fmt.Errorf("guest %s is in state %d (%d), want %d\n%s", o.name, got.State, got.Reason, want, w.Said())
+			return fmt.Errorf("guest %s is in state %d (%d), want %d: %w\n%s", o.name, got.State, got.Reason, want, context.Cause(ctx), w.Said())
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"taproom/internal/api/client"
 	"taproom/internal/api/remote"
 	"taproom/internal/daemon/daemontest"
+	"taproom/internal/qemu/emutest"
 )
 
 // withNICs is a guest that has taps on a bridge and macvtaps on a lower link.
@@ -188,17 +189,21 @@ func kill(d *daemontest.Daemon, dom remote.Domain) error {
 func awaitEnd(t *testing.T, events <-chan any) {
 	t.Helper()
 	const stopped = 5 // VIR_DOMAIN_EVENT_STOPPED
+	var progress emutest.Progress
+	late, cancel := emutest.Watch(t.Context(), 1, &progress)
+	defer cancel()
 	for {
 		select {
 		case e, ok := <-events:
+			progress.Event(fmt.Sprintf("the daemon's event %+v", e))
 			if l, is := e.(client.DomainLifecycle); is && l.Event == stopped {
 				return
 			}
 			if !ok {
 				t.Fatal("the daemon tells of no events any more")
 			}
-		case <-t.Context().Done():
-			t.Fatal("nobody was told that the guest ended")
+		case <-late.Done():
+			t.Fatalf("nobody was told that the guest ended: %v", context.Cause(late))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package desktoptest
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,7 +186,8 @@ func (d *desk) await(want func(state int32) bool) (wait func(domain string)) {
 	}
 	return func(domain string) {
 		d.t.Helper()
-		late, cancel := emutest.Context(d.t.Context())
+		var progress emutest.Progress
+		late, cancel := emutest.Watch(d.t.Context(), 1, &progress)
 		defer cancel()
 		for {
 			dom, err := c.Domain(d.t.Context(), domain)
@@ -195,9 +198,10 @@ func (d *desk) await(want func(state int32) bool) (wait func(domain string)) {
 				}
 			}
 			select {
-			case <-events:
+			case e := <-events:
+				progress.Event(fmt.Sprintf("the daemon's event %+v", e))
 			case <-late.Done():
-				d.t.Fatalf("domain %s does not get there: %v; the daemon said: %s", domain, err, d.daemon.Said())
+				d.t.Fatalf("domain %s does not get there: %v; %v; the daemon said: %s", domain, err, context.Cause(late), d.daemon.Said())
 			}
 		}
 		if err := stop(d.t.Context()); err != nil {

@@ -34,9 +34,9 @@ func Context(parent context.Context) (ctx context.Context, cancel context.Cancel
 }
 
 // Watch is Context for a number of machines, each of which adds a limit; a guest that does more than boot counts as several. It
-// also ends without progress: when a count, of console bytes or QMP events, stays the same for 10 boots of the reference guest, at
-// least 30 s. progress is called from a goroutine until cancel returns; nil counts nothing.
-func Watch(parent context.Context, machines int, progress func() int64) (ctx context.Context, cancel context.CancelFunc) {
+// also ends without progress: when no console byte and no event is noted for 10 boots of the reference guest, at least 30 s. The
+// reason then says what was noted last. A nil progress is no limit.
+func Watch(parent context.Context, machines int, progress *Progress) (ctx context.Context, cancel context.CancelFunc) {
 	return reference.watch(parent, machines, progress, reporter())
 }
 
@@ -99,7 +99,7 @@ func (m *meter) measure(ctx context.Context) {
 }
 
 // watch makes a context that ends when its wait took too long, and reports why.
-func (m *meter) watch(parent context.Context, machines int, progress func() int64, report func(error)) (context.Context, context.CancelFunc) {
+func (m *meter) watch(parent context.Context, machines int, progress *Progress, report func(error)) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(parent)
 	stopped := make(chan struct{})
 	go func() {
@@ -116,11 +116,12 @@ func (m *meter) watch(parent context.Context, machines int, progress func() int6
 }
 
 // follow returns an error when a wait took too long, and nil when its context ended.
-func (m *meter) follow(ctx context.Context, machines int, progress func() int64) error {
+func (m *meter) follow(ctx context.Context, machines int, progress *Progress) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	began := time.Now()
-	moved, count := began, int64(0)
+	moved := began
+	count, last := progress.seen()
 	for {
 		select {
 		case <-ctx.Done():
@@ -128,11 +129,13 @@ func (m *meter) follow(ctx context.Context, machines int, progress func() int64)
 		case <-tick.C:
 		}
 		if progress != nil {
-			if n := progress(); n != count {
-				moved, count = time.Now(), n
+			if n, what := progress.seen(); n != count {
+				moved, count, last = time.Now(), n, what
 			}
-			if still := time.Since(moved); m.exceeds(ctx, stallBoots, still) && progress() == count && ctx.Err() == nil {
-				return fmt.Errorf("no progress for %v, longer than 10 boots of the reference guest: %w", still.Round(time.Second), context.DeadlineExceeded)
+			if still := time.Since(moved); m.exceeds(ctx, stallBoots, still) && ctx.Err() == nil {
+				if n, _ := progress.seen(); n == count {
+					return fmt.Errorf("no progress for %v, longer than 10 boots of the reference guest; the last was %s: %w", still.Round(time.Second), last, context.DeadlineExceeded)
+				}
 			}
 		}
 		waited := time.Since(began)

@@ -3,6 +3,7 @@ package emutest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,12 +57,12 @@ func TestLimit_ExistsWhereTheReferenceGuestDoesNotBoot(t *testing.T) {
 }
 
 // waits runs a wait with a fake clock and returns how long it took.
-func waits(t *testing.T, m *meter, progress func() int64, done func() bool) (took time.Duration, err error) {
+func waits(t *testing.T, m *meter, progress *Progress, done func() bool) (took time.Duration, err error) {
 	t.Helper()
 	return waitsFor(t, m, 1, progress, done)
 }
 
-func waitsFor(t *testing.T, m *meter, machines int, progress func() int64, done func() bool) (took time.Duration, err error) {
+func waitsFor(t *testing.T, m *meter, machines int, progress *Progress, done func() bool) (took time.Duration, err error) {
 	t.Helper()
 	reported := error(nil)
 	ctx, cancel := m.watch(t.Context(), machines, progress, func(err error) { reported = err })
@@ -82,18 +83,32 @@ func after(d time.Duration) func() bool {
 
 func never() bool { return false }
 
-// each counts the periods that have passed.
-func each(period time.Duration) func() int64 {
-	began := time.Now()
-	return func() int64 { return int64(time.Since(began) / period) }
+// emits makes a machine that sends an event in each period, so many times or until the test ends.
+func emits(t *testing.T, period time.Duration, most int) *Progress {
+	t.Helper()
+	var p Progress
+	go func() {
+		for n := 1; n <= most; n++ {
+			select {
+			case <-time.After(period):
+				p.Event(fmt.Sprint("QMP event ", n))
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return &p
 }
+
+// always is more events than any test waits for.
+const always = 1 << 20
 
 func TestWait_EndsWhenItIsDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, boots := booting(2 * time.Second)
 		m.limit(limitBoots)
-		took, err := waits(t, m, each(time.Second), after(39*time.Second))
+		took, err := waits(t, m, emits(t, time.Second, always), after(39*time.Second))
 		if err != nil || took != 39*time.Second || *boots != 1 {
 			t.Errorf("took %v: %v; the reference guest booted %d times", took, err, *boots)
 		}
@@ -104,7 +119,7 @@ func TestWait_EndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, boots := booting(3 * time.Second)
-		took, err := waits(t, m, each(time.Second), never)
+		took, err := waits(t, m, emits(t, time.Second, always), never)
 		// The reference guest boots once more before the wait ends.
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "waited for 1m0s") || took != 63*time.Second || *boots != 2 {
 			t.Errorf("took %v: %v; the reference guest booted %d times", took, err, *boots)
@@ -116,7 +131,7 @@ func TestWait_BootsTheReferenceGuestWhenItTakesLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, boots := booting(time.Second)
-		if took, err := waits(t, m, each(time.Second), after(29*time.Second)); err != nil || took != 29*time.Second || *boots != 0 {
+		if took, err := waits(t, m, emits(t, time.Second, always), after(29*time.Second)); err != nil || took != 29*time.Second || *boots != 0 {
 			t.Errorf("took %v: %v; the reference guest booted %d times", took, err, *boots)
 		}
 	})
@@ -133,18 +148,63 @@ func TestWait_ForACrowdHasTheLimitOfEachMachine(t *testing.T) {
 	})
 }
 
-func TestWait_EndsWithoutProgress(t *testing.T) {
+func TestWait_EndsWhenAMachineStandsStill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := booting(12 * time.Second)
 		m.limit(limitBoots)
-		lines := each(time.Second)
-		progress := func() int64 { return min(lines(), 10) } // a guest that hangs after ten lines
-		took, err := waits(t, m, progress, never)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no progress for 2m0s") || took != 142*time.Second {
+		took, err := waits(t, m, emits(t, 950*time.Millisecond, 10), never)
+		want := "no progress for 2m0s, longer than 10 boots of the reference guest; the last was QMP event 10: context deadline exceeded"
+		if err == nil || err.Error() != want || !errors.Is(err, context.DeadlineExceeded) || took.Round(time.Second) != 142*time.Second {
 			t.Errorf("took %v: %v; want 10 s with progress, 10 boots without, and a boot", took, err)
 		}
 	})
+}
+
+func TestWait_GoesOnWhileAMachineSendsEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := booting(12 * time.Second)
+		m.limit(limitBoots)
+		// Each comes later than 20 s, and none later than 10 boots: the limit of 20 boots alone ends the wait.
+		took, err := waits(t, m, emits(t, 110*time.Second, always), after(230*time.Second))
+		if err != nil || took != 230*time.Second {
+			t.Errorf("took %v: %v", took, err)
+		}
+		took, err = waits(t, m, emits(t, 110*time.Second, always), never)
+		if err == nil || !strings.Contains(err.Error(), "waited for 4m0s") {
+			t.Errorf("took %v: %v", took, err)
+		}
+	})
+}
+
+func TestProgress_IsConsoleBytesAndEvents(t *testing.T) {
+	t.Parallel()
+	var p Progress
+	before := int64(0)
+	for _, c := range []struct{ write, event, last string }{
+		{"", "", "nothing at all"},
+		{"[ 0.1] Linux\r\n[ 0.2] pci", "", `the console's line "[ 0.2] pci"`},
+		{": found\r\n", "", `the console's line "[ 0.2] pci: found"`},
+		{"", "QMP event STOP", "QMP event STOP"},
+		{"login: ", "", `the console's line "login:"`},
+		{strings.Repeat("\n"+strings.Repeat("x", 500), 3), "", `the console's line "` + strings.Repeat("x", longestLine) + `"`},
+	} {
+		if c.event != "" {
+			p.Event(c.event)
+		}
+		if n, err := p.Write([]byte(c.write)); n != len(c.write) || err != nil {
+			t.Errorf("wrote %d of %q: %v", n, c.write, err)
+		}
+		count, last := p.seen()
+		if last != c.last {
+			t.Errorf("after %q and %q the last is %s, want %s", c.write, c.event, last, c.last)
+		}
+		if grew := count > before; grew != (c.write+c.event != "") {
+			t.Errorf("after %q and %q the count went from %d to %d", c.write, c.event, before, count)
+		}
+		before = count
+	}
 }
 
 func TestWait_GetsMoreTimeOnAHostThatBecameSlower(t *testing.T) {

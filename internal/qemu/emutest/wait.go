@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Wait returns when done is true, which it asks every 20 ms. It fails the test when that took too long or when progress stayed
-// the same, as in Watch; progress may be nil. It can be used in a cleanup too.
-func Wait(t testing.TB, what string, progress func() int64, done func() bool) {
+// Wait returns when done is true, which it asks every 20 ms. It fails the test when that took too long or when there was no
+// progress, as in Watch; progress may be nil. It can be used in a cleanup too.
+func Wait(t testing.TB, what string, progress *Progress, done func() bool) {
 	t.Helper()
 	ctx, cancel := reference.watch(context.WithoutCancel(t.Context()), 1, progress, func(error) {})
 	defer cancel()
