@@ -1,6 +1,9 @@
 package host
 
-import "sync"
+import (
+	"sync"
+	"syscall"
+)
 
 // Kernel is the one door to the Linux kernel. It may be used from several goroutines.
 type Kernel struct {
@@ -46,6 +49,18 @@ func (k *Kernel) Step(call string) {
 
 // InNetNS runs f where the Kernel's network namespace is the current one. f must not end its goroutine.
 func (k *Kernel) InNetNS(f func()) { k.run(f) }
+
+// WithoutForks runs f as InNetNS does, while this process starts no other. A child has copies of all descriptors until it
+// executes its program, so a socket that is closed outside of f can keep its address busy for some milliseconds more. f must not
+// start a process, and other goroutines that start one wait for f.
+func (k *Kernel) WithoutForks(f func()) {
+	// The lock is the inner one: whoever starts a process inside a namespace's thread waits for it there.
+	k.run(func() {
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+		f()
+	})
+}
 
 // Close gives back the netlink sockets. A Kernel that is used again afterwards opens new ones.
 func (k *Kernel) Close() {

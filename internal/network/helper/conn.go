@@ -95,38 +95,65 @@ func (w *wire) call(ctx context.Context, q Request, files ...*os.File) (Response
 
 // exchange is call where descriptors may come back.
 func (w *wire) exchange(ctx context.Context, q Request, files []*os.File) (Response, []*os.File, error) {
-	c := make(chan reply, 1)
-	w.mu.Lock()
-	if w.waiting == nil {
-		w.mu.Unlock()
-		return Response{}, nil, fmt.Errorf("%s: %w", q.Op, ErrLost)
-	}
-	w.last++
-	q.ID = w.last
-	w.waiting[q.ID] = c
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		delete(w.waiting, q.ID)
-		w.mu.Unlock()
-	}()
-	b, err := json.Marshal(q)
+	p, err := w.send(q, files)
 	if err != nil {
 		return Response{}, nil, err
 	}
-	if err := w.kernel.SendFiles(w.conn, b, files...); err != nil {
-		return Response{}, nil, fmt.Errorf("%s: %w: %w", q.Op, ErrLost, err)
+	return p.wait(ctx)
+}
+
+// pending is a request that was sent. wait must be called, once.
+type pending struct {
+	w     *wire
+	op    Op
+	id    uint64
+	reply chan reply
+}
+
+// send makes a request. The process has the files when it returns.
+func (w *wire) send(q Request, files []*os.File) (*pending, error) {
+	p := &pending{w: w, op: q.Op, reply: make(chan reply, 1)}
+	w.mu.Lock()
+	if w.waiting == nil {
+		w.mu.Unlock()
+		return nil, fmt.Errorf("%s: %w", q.Op, ErrLost)
 	}
+	w.last++
+	q.ID, p.id = w.last, w.last
+	w.waiting[q.ID] = p.reply
+	w.mu.Unlock()
+	b, err := json.Marshal(q)
+	if err == nil {
+		if serr := w.kernel.SendFiles(w.conn, b, files...); serr != nil {
+			err = fmt.Errorf("%s: %w: %w", q.Op, ErrLost, serr)
+		}
+	}
+	if err != nil {
+		p.forget()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *pending) forget() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	delete(p.w.waiting, p.id)
+}
+
+// wait returns the response.
+func (p *pending) wait(ctx context.Context) (Response, []*os.File, error) {
+	defer p.forget()
 	select {
-	case r, ok := <-c:
+	case r, ok := <-p.reply:
 		switch {
 		case !ok:
-			return r.Response, nil, fmt.Errorf("%s: %w", q.Op, ErrLost)
+			return r.Response, nil, fmt.Errorf("%s: %w", p.op, ErrLost)
 		case r.Error != "":
-			return r.Response, r.files, &RefusedError{q.Op, r.Error}
+			return r.Response, r.files, &RefusedError{p.op, r.Error}
 		}
 		return r.Response, r.files, nil
 	case <-ctx.Done():
-		return Response{}, nil, fmt.Errorf("%s: wait for the network helper: %w", q.Op, ctx.Err())
+		return Response{}, nil, fmt.Errorf("%s: wait for the network helper: %w", p.op, ctx.Err())
 	}
 }

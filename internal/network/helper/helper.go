@@ -205,15 +205,13 @@ func (h *Helper) set(ctx context.Context, n Network, index int, has []string) (e
 	}
 	taken = h.kept.add(n.UUID, has, taken)
 	defer func() { err = errors.Join(err, closeFiles(slices.Collect(maps.Values(taken)))) }()
-	keep, names, files, err := openAll(append([]descriptor{leases}, want...), has, taken)
-	if err != nil {
-		return fmt.Errorf("serve %s: %w", n.Bridge, err)
+	sent, err := h.handOver(n, config, append([]descriptor{leases}, want...), has, taken)
+	if sent != nil {
+		err = errors.Join(err, h.finish(ctx, n, sent))
 	}
-	defer func() { err = errors.Join(err, closeFiles(files)) }()
-	if _, err = h.wire.call(ctx, Request{Op: OpSet, Network: n.UUID, Keep: keep, New: names}, append([]*os.File{config}, files...)...); err != nil {
+	if err != nil {
 		return err
 	}
-	h.kept.set(n.UUID, keep, names, files)
 	return h.former.finish(ctx)
 }
 
