@@ -27,6 +27,9 @@ const (
 	logName          = "log"
 	// helloTimeout is how long a helper may take to say who it is before it counts as stuck and is replaced.
 	helloTimeout = 5 * time.Second
+	// startTimeout is that of one that was just started. Its end is noticed at once, and nothing is gained by another one: with
+	// 15 processes for each processor it takes more than five seconds.
+	startTimeout = time.Minute
 )
 
 // pidRecord names the helper's process for good.
@@ -127,7 +130,7 @@ func (o HelperOptions) former(ctx context.Context) (*former, error) {
 // adopt connects to the helper that is there. Its word alone does not say which process it is: that comes from the pid
 // file, or, when a daemon died before it wrote one, from the cgroup. A helper that neither knows is told to quit.
 func (o HelperOptions) adopt(ctx context.Context) (*Helper, error) {
-	h, err := o.connect(ctx)
+	h, err := o.connect(ctx, helloTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +193,7 @@ func (o HelperOptions) start(ctx context.Context) (*Helper, error) {
 		return nil, errors.Join(err, o.end(ctx, p))
 	}
 	listener.Close() // ours: with it open, a connection to a helper that has ended would wait for ever
-	h, err := o.connect(ctx)
+	h, err := o.connect(ctx, startTimeout)
 	if err != nil {
 		said, _ := k.ReadFileLimit(o.path(logName), 4096)
 		return nil, errors.Join(fmt.Errorf("%w; it said: %q", err, said), o.end(ctx, p))
@@ -212,7 +215,7 @@ func (o HelperOptions) end(ctx context.Context, p *host.Process) error {
 }
 
 // connect says hello and nothing more.
-func (o HelperOptions) connect(ctx context.Context) (*Helper, error) {
+func (o HelperOptions) connect(ctx context.Context, within time.Duration) (*Helper, error) {
 	c, err := dialControl(o.Kernel, o.path(socketName))
 	if err != nil {
 		return nil, err
@@ -222,7 +225,7 @@ func (o HelperOptions) connect(ctx context.Context) (*Helper, error) {
 		over: make(chan struct{}), lost: make(chan struct{}),
 	}
 	h.wire = newWire(o.Kernel, c, h.deliver)
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	r, err := h.wire.call(ctx, Request{Op: OpHello})
 	if err == nil && (r.Hello == nil || r.Hello.Version != WireVersion) {
