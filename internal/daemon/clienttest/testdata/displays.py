@@ -20,11 +20,12 @@ def says(what, sock, n):
     sock.close()
 
 
-def error(what, f):
+def error(what, f, of=None):
+    """Prints an error. The number of the descriptor that it is of depends on what this process inherited."""
     try:
         print(what, f())
     except libvirt.libvirtError as e:
-        print(what, e)
+        print(what, str(e) if of is None else str(e).replace("fd %d " % of.fileno(), "fd N "))
 
 
 # The daemon makes the sockets. Without SKIPAUTH VNC asks for its password (security type 2), with it for none (1).
@@ -47,7 +48,7 @@ says("spice:", spice, 4)
 
 error("display 2:", lambda: guest.openGraphicsFD(2, 0))
 null = open("/dev/null")
-error("a file:", lambda: guest.openGraphics(0, null.fileno(), 0))
+error("a file:", lambda: guest.openGraphics(0, null.fileno(), 0), of=null)
 error("unknown flags:", lambda: guest.openGraphicsFD(0, 4))
 
 stream = conn.newStream()
