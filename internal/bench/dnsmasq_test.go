@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"taproom/internal/host/hosttest"
 )
 
 func TestDnsmasqIsTakenFromThePeersFirst(t *testing.T) {
@@ -72,7 +74,7 @@ func TestADnsmasqThatEndsIsSaidWithWhatItSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := &dnsmasq{program: filepath.Join(dir, "dnsmasq"), dir: dir, server: netip.MustParseAddr("10.201.0.1"), six: netip.MustParseAddr("fd00::1")}
-	if err := os.WriteFile(d.program, []byte("#!/bin/sh\necho no such option >&2\nexit 1\n"), 0o755); err != nil {
+	if err := hosttest.WriteProgram(d.program, []byte("#!/bin/sh\necho no such option >&2\nexit 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.prepare(netip.MustParseAddrPort("127.0.0.1:5300")); err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"taproom/internal/host/hosttest"
 )
 
 func TestWithoutAPeerItsFiguresAreSkippedWithTheRemedy(t *testing.T) {
@@ -37,7 +39,7 @@ func fakePeer(t *testing.T, script string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "usr/sbin/libvirtd"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := hosttest.WriteProgram(filepath.Join(dir, "usr/sbin/libvirtd"), []byte("#!/bin/sh\n"+script)); err != nil {
 		t.Fatal(err)
 	}
 	return dir

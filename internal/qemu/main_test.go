@@ -1,14 +1,12 @@
 package qemu
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"taproom/internal/host"
@@ -68,17 +66,6 @@ func emulators(t testing.TB) []emulator {
 		all = append(all, emulator{name: "backports", binary: e.Binary, env: e.Env, firmware: e.Firmware})
 	}
 	return all
-}
-
-// writeProgram writes a file that will be executed. What another test forks meanwhile would have it open for writing until it
-// is executed itself, and the kernel executes no such file.
-func writeProgram(t testing.TB, path string, mode fs.FileMode, text string) {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // minimal is the smallest guest that starts.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 	"taproom/internal/qemu/emutest"
 )
 
@@ -109,10 +110,9 @@ func TestProbeRunsABinaryOnceUntilItChanges(t *testing.T) {
 	binary := filepath.Join(dir, "qemu-system-x86_64")
 	script := func(comment string) {
 		text := "#!/bin/sh\n# " + comment + "\nexec " + genuine + ` "$@"` + "\n"
-		if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil {
+		if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755), hosttest.WriteProgram(binary, []byte(text))); err != nil {
 			t.Fatal(err)
 		}
-		writeProgram(t, binary, 0o755, text)
 	}
 	script("first")
 	p, starts := counted(t, cache)
@@ -174,7 +174,10 @@ func TestGuestsHaveNoSandboxOnlyWhereQEMUHasNone(t *testing.T) {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
 			binary := filepath.Join(filepath.Dir(ownedFile(t, "x")), "qemu")
-			writeProgram(t, binary, 0o755, "#!/bin/sh\ncase \" $* \" in *' -sandbox '*) echo '"+says+"' >&2; exit 1;; esac\nexec "+genuine+` "$@"`+"\n")
+			text := "#!/bin/sh\ncase \" $* \" in *' -sandbox '*) echo '" + says + "' >&2; exit 1;; esac\nexec " + genuine + ` "$@"` + "\n"
+			if err := hosttest.WriteProgram(binary, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
 			p, _ := counted(t, "")
 			c, err := p.Probe(t.Context(), binary)
 			switch {
@@ -227,7 +230,9 @@ func TestProbeOfABadBinaryIsTyped(t *testing.T) {
 	t.Parallel()
 	write := func(t *testing.T, mode fs.FileMode, text string) string {
 		path := filepath.Join(filepath.Dir(ownedFile(t, "x")), "qemu")
-		writeProgram(t, path, mode, text)
+		if err := errors.Join(hosttest.WriteProgram(path, []byte(text)), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
 		return path
 	}
 	cases := []struct {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
 	"taproom/internal/qemu/emutest"
 )
 
@@ -21,7 +22,9 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 	script := func(t *testing.T, mode fs.FileMode, text string) string {
 		dir := filepath.Dir(ownedFile(t, "x"))
 		path := filepath.Join(dir, "qemu")
-		writeProgram(t, path, mode, "#!/bin/sh\n"+text)
+		if err := errors.Join(hosttest.WriteProgram(path, []byte("#!/bin/sh\n"+text)), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
 		return path
 	}
 	cases := []struct {
@@ -35,7 +38,9 @@ func TestStartNamesWhatWentWrongAndLeavesNothing(t *testing.T) {
 		{"binary not executable", ErrBinary, fs.ErrPermission, "chmod +x", func(t *testing.T, s *StartSpec) { s.Config.Binary = script(t, 0o644, "") }},
 		{"binary of another format", ErrBinary, unix.ENOEXEC, "exec format error", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "")
-			writeProgram(t, s.Config.Binary, 0o755, "not a program")
+			if err := hosttest.WriteProgram(s.Config.Binary, []byte("not a program")); err != nil {
+				t.Fatal(err)
+			}
 		}},
 		{"dies at once", ErrDied, nil, ": exit status 3; it said: cannot go on", func(t *testing.T, s *StartSpec) {
 			s.Config.Binary = script(t, 0o755, "echo cannot go on >&2; exit 3")

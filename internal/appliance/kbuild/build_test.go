@@ -18,6 +18,7 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/kernel/kerneltest"
+	"taproom/internal/host/hosttest"
 )
 
 // works is the Makefile of a source that builds: its kernel holds the environment, so that the tests see what reaches it.
@@ -58,6 +59,7 @@ func fakeSource(t *testing.T, makefile string) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	write("bin/compiler", []byte("gcc 12\n"), 0o644)
 	for name, script := range map[string]string{
 		"apt-cache": `echo "Package: linux-source-6.12"; echo "Version: 6.12.9-1"`,
 		"apt-get":   `cp ` + filepath.Join(dir, "source.deb") + ` .`,
@@ -66,9 +68,10 @@ func fakeSource(t *testing.T, makefile string) {
 		"strip":     `cp "$4" "$3"`,
 		"flex":      "", "bison": "", "bc": "",
 	} {
-		write(filepath.Join("bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o755)
+		if err := hosttest.WriteProgram(filepath.Join(dir, "bin", name), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
+			t.Fatal(err)
+		}
 	}
-	write("bin/compiler", []byte("gcc 12\n"), 0o644)
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("CFLAGS", "-O0 of the caller")
 }
@@ -274,7 +277,7 @@ func TestSourceThatCannotBeHadIsAnErrorOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(apt, []byte("#!/bin/sh\nexit 100\n"), 0o755); err != nil {
+	if err := hosttest.WriteProgram(apt, []byte("#!/bin/sh\nexit 100\n")); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Build(t.Context(), testCache(t), Appliance(), Options{Check: accept})

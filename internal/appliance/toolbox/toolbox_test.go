@@ -15,6 +15,7 @@ import (
 
 	"taproom/internal/appliance/cache"
 	"taproom/internal/appliance/debian"
+	"taproom/internal/host/hosttest"
 )
 
 func TestPackagesAreReadFromWhatAptPrints(t *testing.T) {
@@ -161,7 +162,7 @@ func TestMissingLibraryIsNamedWithWhatAsksForIt(t *testing.T) {
 
 func TestPackagesThatCannotBeHadAreAnErrorOfTheirOwnAndLeaveNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\necho no such thing >&2\nexit 100\n"), 0o755); err != nil {
+	if err := hosttest.WriteProgram(filepath.Join(dir, "apt-get"), []byte("#!/bin/sh\necho no such thing >&2\nexit 100\n")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"taproom/internal/appliance/proto"
+	"taproom/internal/host/hosttest"
 )
 
 // TestTheLeastFirstProcessNeedsNothing does not run it: it is for a machine of its own, which it would restart.
@@ -38,7 +39,7 @@ func TestTheLeastFirstProcessNeedsNothing(t *testing.T) {
 func TestTheLeastFirstProcessSpeaksOurVersionOfTheProtocol(t *testing.T) {
 	dir, bin := t.TempDir(), t.TempDir()
 	// A compiler that writes down what it was told.
-	if err := os.WriteFile(filepath.Join(bin, "gcc"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" > "+filepath.Join(dir, "told")+"\n"), 0o700); err != nil {
+	if err := hosttest.WriteProgram(filepath.Join(bin, "gcc"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\" > "+filepath.Join(dir, "told")+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

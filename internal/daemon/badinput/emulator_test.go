@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taproom/internal/api/virterr"
+	"taproom/internal/host/hosttest"
 	"taproom/internal/qemu/emutest"
 )
 
@@ -51,10 +52,10 @@ func double(t *testing.T, name, text string) string {
 	if !errors.Is(err, fs.ErrNotExist) {
 		must(t, err)
 	}
-	f, err := os.CreateTemp(doubles(), ".new-")
+	dir, err := os.MkdirTemp(doubles(), ".new-")
 	must(t, err)
-	_, err = f.WriteString(text)
-	must(t, errors.Join(err, f.Chmod(0o755), f.Close(), os.Rename(f.Name(), path)))
+	made := filepath.Join(dir, name)
+	must(t, errors.Join(hosttest.WriteProgram(made, []byte(text)), os.Rename(made, path), os.Remove(dir)))
 	return path
 }
 
@@ -66,8 +67,8 @@ func TestEmulatorsThatAreNone(t *testing.T) {
 	}
 	must(t, os.MkdirAll(doubles(), 0o755))
 	w.put("plain", "no program")
-	w.put("private/qemu", "#!/bin/sh\n")
-	must(t, os.Chmod(filepath.Join(w.Root, "private/qemu"), 0o755))
+	must(t, os.Mkdir(filepath.Join(w.Root, "private"), 0o755))
+	must(t, hosttest.WriteProgram(filepath.Join(w.Root, "private/qemu"), []byte("#!/bin/sh\n")))
 	must(t, os.Chmod(filepath.Join(w.Root, "private"), 0o700))
 	w.refuse(t, []bad{
 		{"missing", on("/nowhere/qemu"), virterr.ConfigUnsupported, "unsupported configuration: domain 'broken': QEMU cannot be executed: /nowhere/qemu: no such file or directory; install qemu-system-x86, or name another one in <emulator>"},
@@ -107,8 +108,8 @@ func TestEmulatorsThatDoNotStart(t *testing.T) {
 func TestAnEmulatorThatWentAwayAfterItWasDefined(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	emulator := w.put("goes-away", "#!/bin/sh\n"+asked) // of this test alone, since it goes
-	must(t, os.Chmod(emulator, 0o755))
+	emulator := filepath.Join(w.Root, "goes-away") // of this test alone, since it goes
+	must(t, hosttest.WriteProgram(emulator, []byte("#!/bin/sh\n"+asked)))
 	sum := sha256.Sum256([]byte(emulator))
 	defer os.Remove(filepath.Join(os.TempDir(), "taproom-test-cache", "qemu-"+hex.EncodeToString(sum[:8])+".json"))
 	d, err := w.c.DefineDomain(t.Context(), guestOn(emulator, "broken", ""))

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"taproom/internal/host/hosttest"
 )
 
 // FakeApt puts an apt in front of the real one that knows one kernel package, made here, and writes down what it was
@@ -41,7 +43,7 @@ machine*|private*Dir::State::lists*) echo "Depends: linux-image-9.9-amd64 (= 9.9
 case "$*" in *download*) cp "$DEB" ./linux-image.deb;; esac`,
 	}
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		if err := hosttest.WriteProgram(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
