@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -33,9 +34,9 @@ func daemon(doc string) error {
 	if err := json.Unmarshal([]byte(doc), &r); err != nil {
 		return err
 	}
-	calls := 0
+	var calls atomic.Int64 // a helper that is found running is asked for its sockets by another goroutine
 	r.Options.Kernel = host.New(host.Options{Hook: func(string) {
-		if calls++; calls == r.EndAt {
+		if calls.Add(1) == int64(r.EndAt) {
 			if r.Both {
 				r.killHelper()
 			}
@@ -54,7 +55,7 @@ func daemon(doc string) error {
 	if err := h.Compact(ctx, r.Network.UUID); err != nil {
 		return err
 	}
-	fmt.Println(calls)
+	fmt.Println(calls.Load())
 	return h.Close()
 }
 
