@@ -22,8 +22,8 @@ const scratch = 4 << 30
 // errStuck says that a guest did not come to its end.
 var errStuck = errors.New("the guest did not come to its end")
 
-// boot runs the packages' tests in a guest with kernel k. Logs are left in dir. An error is one of the guest: it hung, or
-// it crashed, and the end of its console says where.
+// boot runs the packages' tests in a guest with kernel k, within limit or what [patience] makes of it. Logs are left in dir. An
+// error is one of the guest: it hung, or it crashed, and the end of its console says where.
 func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limit time.Duration) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limi
 	}
 	disk := filepath.Join(dir, "disk")
 	err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "run.sh"), append(fmt.Appendf(nil, "export TAPROOM_LAB=%s TAPROOM_BIN=%s/bin\n", k.name, repo), runScript...), 0o600),
+		os.WriteFile(filepath.Join(dir, "run.sh"), append(fmt.Appendf(nil, "export TAPROOM_LAB=%s TAPROOM_BIN=%s/bin\nlimit=%d boots=%d\n", k.name, repo, int(limit.Seconds()), boots), runScript...), 0o600),
 		os.WriteFile(filepath.Join(dir, "packages"), list.Bytes(), 0o600),
 		os.WriteFile(disk, nil, 0o600), os.Truncate(disk, scratch))
 	if err != nil {
@@ -47,7 +47,7 @@ func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limi
 	if _, err := run(ctx, dir, "mkfs.ext4", "-q", disk); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := patience(ctx, filepath.Join(dir, "booted"), limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, "qemu-system-x86_64", k.arguments(repo, dir, disk)...)
 	out, err := c.CombinedOutput()
@@ -55,7 +55,7 @@ func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limi
 		return nil
 	}
 	console, _ := os.ReadFile(filepath.Join(dir, "console"))
-	return fmt.Errorf("kernel %s, %s: %w\n%s", k.name, at(dir, packages), errors.Join(errStuck, ctx.Err(), err), tail(string(console)+string(out), 30))
+	return fmt.Errorf("kernel %s, %s: %w\n%s", k.name, at(dir, packages), errors.Join(errStuck, context.Cause(ctx), err), tail(string(console)+string(out), 30))
 }
 
 func (k kernel) arguments(repo, dir, disk string) []string {

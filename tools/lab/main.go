@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.kernel, "kernel", "", "one of the lab's kernels alone, by `name`: 6.1 or 6.12")
 	flag.StringVar(&o.run, "run", "", "tests that match the `regexp` alone")
 	flag.BoolVar(&o.all, "all", false, "those too that this machine's kernel does not skip")
-	flag.DurationVar(&o.limit, "timeout", 15*time.Minute, "how long a guest may take")
+	flag.DurationVar(&o.limit, "timeout", 15*time.Minute, "how long a guest may take at least, and twice what the tests of a package may take")
 	flag.Parse()
 	o.patterns = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
@@ -79,7 +79,7 @@ func lab(ctx context.Context, w io.Writer, o options) (bool, error) {
 			return false, err
 		}
 	}
-	flags := []string{"-test.v=test2json", "-test.short", "-test.timeout=" + (o.limit / 2).String()}
+	flags := []string{"-test.v=test2json", "-test.short"}
 	if o.run != "" {
 		flags = append(flags, "-test.run="+o.run)
 	}
@@ -115,7 +115,7 @@ func (s suite) everywhere(ctx context.Context, list []kernel, o options) ([]resu
 	var all []results
 	every := o.all || o.run != ""
 	if o.kernel == "" || !every {
-		r, err := s.here(ctx)
+		r, err := s.here(ctx, o.limit/2)
 		if err != nil {
 			return nil, err
 		}

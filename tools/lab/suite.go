@@ -88,8 +88,8 @@ func (s suite) skipped(r results) suite {
 	return s
 }
 
-// here runs the tests on this machine's kernel, and leaves logs as guests do.
-func (s suite) here(ctx context.Context) (results, error) {
+// here runs the tests on this machine's kernel, those of a package within limit, and leaves logs as guests do.
+func (s suite) here(ctx context.Context, limit time.Duration) (results, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return results{}, err
@@ -100,7 +100,7 @@ func (s suite) here(ctx context.Context) (results, error) {
 		return results{}, err
 	}
 	for _, p := range s.packages {
-		if err := s.test(ctx, p, dir); err != nil {
+		if err := s.test(ctx, p, dir, limit); err != nil {
 			return results{}, err
 		}
 	}
@@ -110,12 +110,12 @@ func (s suite) here(ctx context.Context) (results, error) {
 }
 
 // test runs one package's tests here, and leaves its log and exit code in dir.
-func (s suite) test(ctx context.Context, p pkg, dir string) error {
+func (s suite) test(ctx context.Context, p pkg, dir string, limit time.Duration) error {
 	log, err := os.Create(filepath.Join(dir, p.binary+".log"))
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, filepath.Join(s.dir, "tests", p.binary), p.flags...)
+	c := exec.CommandContext(ctx, filepath.Join(s.dir, "tests", p.binary), append(slices.Clone(p.flags), "-test.timeout="+limit.String())...)
 	c.Dir, c.Stdout, c.Stderr = filepath.Join(s.repo, p.folder), log, log
 	c.Env = append(os.Environ(), "TAPROOM_BIN="+filepath.Join(s.repo, "bin"))
 	err = c.Run()
