@@ -5,7 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lostQueue is the link that lost something of a queue that is ours, or of what redirects; 0 for everything else.
+// lostQueue is the link that lost something of a queue that is ours, or of what redirects or of a fence; 0 for everything else.
 func lostQueue(kind uint16, m []byte) int {
 	h, _, _, err := parseTC(m)
 	if err != nil {
@@ -15,7 +15,7 @@ func lostQueue(kind uint16, m []byte) int {
 	switch {
 	case kind == unix.RTM_DELQDISC && (ours(h.handle) || ours(h.parent) || h.handle>>16 == IngressHandle),
 		kind == unix.RTM_DELTCLASS && ours(h.handle),
-		kind == unix.RTM_DELTFILTER && (ours(h.parent) || h.parent == netlink.HANDLE_MIN_INGRESS):
+		kind == unix.RTM_DELTFILTER && (ours(h.parent) || h.parent == netlink.HANDLE_MIN_INGRESS || h.parent == netlink.HANDLE_MIN_EGRESS):
 		return h.index
 	}
 	return 0

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Helpers of the kernel that programs call (include/uapi/linux/bpf.h).
+const (
+	bpfSkbLoadBytes = 26
+	bpfFibLookup    = 69
+)
+
+// Fields of struct __sk_buff by their offsets, and what a filter returns that acts directly.
+const (
+	skbIngressIfindex = 36
+	skbIfindex        = 40
+
+	bpfNext = -1 // TC_ACT_UNSPEC: the filter behind this one decides
+	bpfDrop = 2  // TC_ACT_SHOT
+)
+
+// Fields of struct bpf_fib_lookup by their offsets, its size, and its results: those with a link to leave through,
+// and those after which the kernel does not forward.
+const (
+	fibFamily, fibIfindex, fibSource, fibTarget, fibSize = 0, 8, 16, 32, 64
+
+	fibSuccess, fibNoNeighbour = 0, 7 // BPF_FIB_LKUP_RET_SUCCESS, NO_NEIGH
+	fibFirstNot, fibLastNot    = 1, 5 // BPF_FIB_LKUP_RET_BLACKHOLE, UNREACHABLE, PROHIBIT, NOT_FWDED, FWD_DISABLED
+)
+
+// bpfInsn appends an instruction of eBPF: to and from are registers.
+func bpfInsn(b []byte, code int, to, from byte, off int16, imm int32) []byte {
+	b = append(b, byte(code), from<<4|to)
+	b = binary.NativeEndian.AppendUint16(b, uint16(off))
+	return binary.NativeEndian.AppendUint32(b, uint32(imm))
+}
+
+// Kinds of instructions (include/uapi/linux/bpf.h).
+const (
+	bpfMovImm = unix.BPF_ALU64 | 0xb0 | unix.BPF_K
+	bpfMov    = unix.BPF_ALU64 | 0xb0 | unix.BPF_X
+	bpfAddImm = unix.BPF_ALU64 | unix.BPF_ADD | unix.BPF_K
+	bpfLoad   = unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W
+	bpfStore  = unix.BPF_ST | unix.BPF_MEM
+	bpfSave   = unix.BPF_STX | unix.BPF_MEM | unix.BPF_W
+	bpfCall   = unix.BPF_JMP | 0x80
+	bpfExit   = unix.BPF_JMP | 0x90
+	bpfIf     = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_X
+	bpfIfImm  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	bpfIfLess = unix.BPF_JMP | 0xc0 | unix.BPF_K // as signed numbers
+	bpfIfMore = unix.BPF_JMP | 0x60 | unix.BPF_K // as signed numbers
+	bpfDouble = 0x18                             // BPF_DW
+)
+
+// bpfEnd appends that the program returns a number.
+func bpfEnd(b []byte, returns int32) []byte {
+	b = bpfInsn(b, bpfMovImm, 0, 0, 0, returns)
+	return bpfInsn(b, bpfExit, 0, 0, 0, 0)
+}
+
+// fenceTo is the program for what leaves through a link: it drops what came in through another one, which makes it a packet
+// that is being forwarded. What the host itself sends came in through none.
+func fenceTo() []byte {
+	b := bpfInsn(nil, bpfLoad, 2, 1, skbIngressIfindex, 0)
+	b = bpfInsn(b, bpfLoad, 3, 1, skbIfindex, 0)
+	b = bpfInsn(b, bpfIfImm, 2, 0, 3, 0)
+	b = bpfInsn(b, bpfIf, 2, 3, 2, 0)
+	b = bpfEnd(b, bpfDrop)
+	return bpfEnd(b, bpfNext)
+}
+
+// fenceFrom is the program for what comes in through a link: it asks the kernel where the packet would be routed to, by all of
+// its routing rules, and drops what would leave through another link. What is for the host, for a group or for all passes.
+// What the kernel cannot say, as where a route
+// leads into an encapsulation, is dropped.
+func fenceFrom(v6 bool) []byte {
+	const ethernet = 14
+	family, addresses, source, length := int32(unix.AF_INET), int32(ethernet+12), int32(fibSource), int32(4)
+	if v6 {
+		family, addresses, length = unix.AF_INET6, ethernet+8, 16
+	}
+	const fib = -fibSize // where it is in the frame of the stack
+	b := bpfInsn(nil, bpfMov, 6, 1, 0, 0)
+	for at := int16(0); at < fibSize; at += 8 {
+		b = bpfInsn(b, bpfStore|bpfDouble, 10, 0, fib+at, 0)
+	}
+	b = bpfInsn(b, bpfStore|unix.BPF_B, 10, 0, fib+fibFamily, family)
+	b = bpfInsn(b, bpfLoad, 7, 6, skbIfindex, 0)
+	b = bpfInsn(b, bpfSave, 10, 7, fib+fibIfindex, 0)
+	var short []int // jumps of packets without all of their header, which the kernel drops by itself
+	for _, to := range []int32{source, fibTarget} {
+		b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
+		b = bpfInsn(b, bpfMovImm, 2, 0, 0, addresses)
+		b = bpfInsn(b, bpfMov, 3, 10, 0, 0)
+		b = bpfInsn(b, bpfAddImm, 3, 0, 0, fib+to)
+		b = bpfInsn(b, bpfMovImm, 4, 0, 0, length)
+		b = bpfInsn(b, bpfCall, 0, 0, 0, bpfSkbLoadBytes)
+		short = append(short, len(b))
+		b = bpfInsn(b, bpfIfLess, 0, 0, 0, 0)
+		addresses += length
+	}
+	b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
+	b = bpfInsn(b, bpfMov, 2, 10, 0, 0)
+	b = bpfInsn(b, bpfAddImm, 2, 0, 0, fib)
+	b = bpfInsn(b, bpfMovImm, 3, 0, 0, fibSize)
+	b = bpfInsn(b, bpfMovImm, 4, 0, 0, 0)
+	b = bpfInsn(b, bpfCall, 0, 0, 0, bpfFibLookup)
+	b = bpfInsn(b, bpfIfImm, 0, 0, 4, fibSuccess)
+	b = bpfInsn(b, bpfIfImm, 0, 0, 3, fibNoNeighbour)
+	b = bpfInsn(b, bpfIfLess, 0, 0, 4, fibFirstNot)
+	b = bpfInsn(b, bpfIfMore, 0, 0, 3, fibLastNot)
+	b = bpfInsn(b, unix.BPF_JMP|unix.BPF_JA, 0, 0, 4, 0)
+	b = bpfInsn(b, bpfLoad, 2, 10, fib+fibIfindex, 0)
+	b = bpfInsn(b, bpfIf, 2, 7, 2, 0) // it stays on the link
+	b = bpfEnd(b, bpfDrop)
+	end := len(b)
+	for _, at := range short { // jumps count instructions, from the next one
+		binary.NativeEndian.PutUint16(b[at+2:], uint16((end-at)/8-1))
+	}
+	return bpfEnd(b, bpfNext)
+}
+
+// loadProgram gives the kernel a program for filters of frames.
+func (k *Kernel) loadProgram(program []byte) (*os.File, error) {
+	k.Step("bpf load")
+	licence := []byte("Dual MIT/GPL\x00") // of the program alone: the kernel lets no other one look up routes
+	// union bpf_attr, the part for BPF_PROG_LOAD.
+	attr := struct {
+		kind, count             uint32
+		insns, licence          uint64
+		logLevel, logSize       uint32
+		log                     uint64
+		version, flags          uint32
+		name                    [unix.BPF_OBJ_NAME_LEN]byte
+		ifindex, expectedAttach uint32
+	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: uint32(len(program) / 8)}
+	attr.insns, attr.licence = uint64(uintptr(unsafe.Pointer(&program[0]))), uint64(uintptr(unsafe.Pointer(&licence[0])))
+	copy(attr.name[:], "taproom_fence")
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(program)
+	runtime.KeepAlive(licence)
+	if errno != 0 {
+		var err error = errno
+		if errors.Is(errno, unix.ENOSYS) {
+			err = &Missing{What: "bpf", Config: "CONFIG_BPF_SYSCALL", Err: errno}
+		}
+		return nil, fmt.Errorf("load a program of eBPF: %w", err)
+	}
+	return os.NewFile(fd, "bpf-prog"), nil
+}

@@ -1,0 +1,170 @@
+package host
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Fence says which packets the host does not forward through a link, whatever rules of a firewall there are. What the host itself
+// sends and receives there is not forwarded, nor is what stays on the link. Frames with a VLAN tag are another link's.
+type Fence struct {
+	From     bool // packets that came in through the link do not leave through another one
+	To4, To6 bool // packets of IPv4, of IPv6, that came in through another link do not leave through this one
+}
+
+// ClosedFence is the fence of a link that nothing is forwarded from or to.
+func ClosedFence() Fence { return Fence{From: true, To4: true, To6: true} }
+
+// Or is what either fence keeps back.
+func (f Fence) Or(o Fence) Fence {
+	return Fence{From: f.From || o.From, To4: f.To4 || o.To4, To6: f.To6 || o.To6}
+}
+
+// FencePref is the preference of a fence's filters of IPv4; those of IPv6 have the next. They come before what redirects.
+const FencePref = 31340
+
+// tcaBPFFD and tcaBPFName are attributes of a filter of kind bpf (include/uapi/linux/pkt_cls.h).
+const (
+	tcaBPFFD   = 6
+	tcaBPFName = 7
+)
+
+// panel is one filter of a fence.
+type panel struct {
+	parent   uint32 // clsact's way in or out
+	v6       bool
+	program  func() []byte
+	name     string
+	standsIn func(f *Fence) *bool
+}
+
+// panels are all filters that fences consist of.
+func panels() []panel {
+	const in, out = netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS
+	return []panel{
+		{in, false, func() []byte { return fenceFrom(false) }, "from4", func(f *Fence) *bool { return &f.From }},
+		{in, true, func() []byte { return fenceFrom(true) }, "from6", func(f *Fence) *bool { return &f.From }},
+		{out, false, fenceTo, "to4", func(f *Fence) *bool { return &f.To4 }},
+		{out, true, fenceTo, "to6", func(f *Fence) *bool { return &f.To6 }},
+	}
+}
+
+// info is the filter's preference, and which frames it looks at.
+func (p panel) info() uint32 {
+	pref, proto := uint32(FencePref), uint16(unix.ETH_P_IP)
+	if p.v6 {
+		pref, proto = pref+1, unix.ETH_P_IPV6
+	}
+	return pref<<16 | uint32(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, proto)))
+}
+
+// label is what the filter is called. It changes with the program, so that another version's is known as such.
+func (p panel) label(program []byte) string {
+	h := uint32(2166136261) // FNV-1a
+	for _, b := range program {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return fmt.Sprintf("taproom-%s-%08x", p.name, h)
+}
+
+// SetFence has a link keep back what the fence says, and nothing else. Filters of others stay.
+func (k *Kernel) SetFence(index int, want Fence) error {
+	have, err := k.Fence(index)
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return err
+	}
+	p := k.Pipeline()
+	var errs []error
+	done := func(err error) { errs = append(errs, err) }
+	var open []*os.File
+	if want != (Fence{}) {
+		p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE, tcHeader(index, netlink.MakeHandle(0xffff, 0), netlink.HANDLE_CLSACT), without("clsact", "CONFIG_NET_SCH_INGRESS", done), kindOf("clsact"))
+	}
+	for _, one := range panels() {
+		switch stands, should := *one.standsIn(&have), *one.standsIn(&want); {
+		case should && !stands:
+			program, err := k.loadProgram(one.program())
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			open = append(open, program)
+			p.setPanel(index, one, int(program.Fd()), done)
+		case !should:
+			h := tcHeader(index, 0, one.parent)
+			h.Info = one.info()
+			p.tc("filter delete", unix.RTM_DELTFILTER, 0, h, removed(done, unix.EINVAL))
+		}
+	}
+	p.Flush()
+	for _, f := range open { // the filters hold their programs
+		errs = append(errs, f.Close())
+	}
+	if err := cmp.Or(errors.Join(errs...)); err != nil {
+		return fmt.Errorf("keep link %d from being forwarded through: %w", index, err)
+	}
+	return nil
+}
+
+func (p *Pipeline) setPanel(index int, one panel, program int, done func(error)) {
+	o := nl.NewRtAttr(unix.TCA_OPTIONS, nil)
+	o.AddRtAttr(tcaBPFFD, nl.Uint32Attr(uint32(program)))
+	o.AddRtAttr(tcaBPFName, nl.ZeroTerminated(one.label(one.program())))
+	o.AddRtAttr(tcaBPFFlags, nl.Uint32Attr(bpfActsDirectly))
+	h := tcHeader(index, 1, one.parent)
+	h.Info = one.info()
+	p.tc("filter set", unix.RTM_NEWTFILTER, unix.NLM_F_CREATE, h, without("cls_bpf", "CONFIG_NET_CLS_BPF", done), kindOf("bpf"), o)
+}
+
+// Fence reads which packets a link keeps from being forwarded. ErrPartial when a listing was interrupted.
+func (k *Kernel) Fence(index int) (Fence, error) {
+	in, err := k.fenceFilters(index, netlink.HANDLE_MIN_INGRESS)
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return Fence{}, err
+	}
+	out, oerr := k.fenceFilters(index, netlink.HANDLE_MIN_EGRESS)
+	if oerr != nil && !errors.Is(oerr, ErrPartial) {
+		return Fence{}, oerr
+	}
+	f := ClosedFence()
+	for _, one := range panels() {
+		label := one.label(one.program())
+		if !slices.Contains(in, label) && !slices.Contains(out, label) {
+			*one.standsIn(&f) = false
+		}
+	}
+	return f, cmp.Or(err, oerr)
+}
+
+// fenceFilters are the names of the filters of kind bpf on a link's way in or out.
+func (k *Kernel) fenceFilters(index int, parent uint32) ([]string, error) {
+	k.Step("filter list")
+	msgs, err := k.get(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, unix.RTM_NEWTFILTER, tcHeader(index, 0, parent))
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // there is no clsact
+		return nil, nil
+	}
+	if err != nil && !errors.Is(err, ErrPartial) {
+		return nil, fmt.Errorf("list filters of link %d: %w", index, err)
+	}
+	var out []string
+	for _, m := range msgs {
+		_, kind, options, perr := parseTC(m)
+		if perr == nil && kind == "bpf" && options != nil {
+			var a map[uint16][]byte
+			a, perr = attrMap(options)
+			out = append(out, unix.ByteSliceToString(a[tcaBPFName]))
+		}
+		if perr != nil {
+			return nil, fmt.Errorf("list filters of link %d: %w", index, perr)
+		}
+	}
+	return out, err
+}
