@@ -37,6 +37,8 @@ type fabric struct {
 	idle    idle
 	subnets subnets
 	lowers  lowers
+	// noFences is why bridges have none that keep packets from being forwarded whatever rules there are; nil: they have.
+	noFences error
 	// loopback is the process for ports of the loopback that lead to guests, and targets where those are.
 	loopback *helperService
 	targets  targets
@@ -59,7 +61,7 @@ func (e *Engine) openFabric(ctx context.Context) error {
 	})
 	e.fabric = &fabric{nft: conn, chosen: chosen, fw: zones, zones: zones, ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
-	}}
+	}, noFences: e.tryFences()}
 	if err := e.openWhy(); err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (e *Engine) closeFabric() {
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup}
+	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, NoFences: e.fabric == nil || e.noFences != nil}
 	if e.helper != nil { // a session has neither
 		env.Firewall, env.Services, env.Switch = e.fw, services{e.helper, e.loopback}, e.ovs
 	}

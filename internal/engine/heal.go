@@ -356,5 +356,5 @@ func (e *Engine) healProblems() []string {
 	}
 	h.mu.Unlock()
 	slices.Sort(out)
-	return append(out, e.lostLinks()...)
+	return slices.Concat(out, e.fenceProblems(), e.lostLinks())
 }

@@ -89,13 +89,13 @@ func (v healView) Shaped(owner, name string) (heal.Thing, bool) {
 	return heal.Thing{Kind: heal.Bridge, Owner: owner, Name: live.BridgeName()}, true
 }
 
-// bounded are all things whose traffic is bounded: what became of that, no link says.
+// bounded are all things whose traffic is bounded or not forwarded: what became of that, no link says.
 func (v healView) bounded() (out []heal.Thing) {
 	for _, t := range v.All() {
 		if p := v.port(t); p != nil && p.Shape != nil {
 			out = append(out, t)
 		}
-		if live := v.active(t.Owner); t.Kind == heal.Bridge && live != nil && live.Bandwidth != nil {
+		if live := v.active(t.Owner); t.Kind == heal.Bridge && live != nil && (live.Bandwidth != nil || live.Forward == nil) {
 			out = append(out, t)
 		}
 	}

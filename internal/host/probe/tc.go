@@ -56,6 +56,7 @@ func filterFeatures() []Feature {
 	police.ExceedAction = netlink.TC_POLICE_SHOT
 	return []Feature{
 		{"cls_u32", "CONFIG_NET_CLS_U32", "what guests send is not shaped", false, filter(u32())},
+		{"cls_bpf", "CONFIG_NET_CLS_BPF and CONFIG_BPF_SYSCALL", "networks are isolated for as long as nobody removes the firewall's rules", false, tryFence},
 		{"cls_flower", "CONFIG_NET_CLS_FLOWER", "guaranteed rates (floor) are refused", false, filter(func(a netlink.FilterAttrs) netlink.Filter {
 			a.Protocol = unix.ETH_P_IP
 			return &netlink.Flower{FilterAttrs: a, EthType: unix.ETH_P_IP}

@@ -44,7 +44,7 @@ func (d *differ) plan() (Plan, error) {
 		early, del = del, nil
 	}
 	return slices.Concat(d.first, d.serviceRemovals(), d.change(nil, early), d.switchRemovals(), d.stay(), d.unbound(), d.linkRemovals, d.bridges(), d.sysctls(),
-		d.change(add, del), d.lowers(), d.shapers(), d.ports(), d.macvlans(), d.shapes(), d.switchPorts(), d.services()), nil
+		d.change(add, del), d.unfenced(), d.lowers(), d.shapers(), d.ports(), d.macvlans(), d.shapes(), d.switchPorts(), d.services()), nil
 }
 
 type differ struct {

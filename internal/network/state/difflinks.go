@@ -20,6 +20,7 @@ func (d *differ) bridges() Plan {
 			have = Bridge{MAC: want.MAC, MTU: want.MTU, STP: want.STP, Delay: want.kernelDelay(), NoIPv6: want.needsIPv6()}
 			p = append(p, AddBridge{Spec: host.BridgeSpec{Name: name, MAC: want.MAC, MTU: want.MTU, Group: d.env.Group, STP: want.STP, Delay: want.kernelDelay()}})
 		}
+		p = append(p, d.fenced(name, have, want)...)
 		p = append(p, changeBridge(d.current(name), have, want)...)
 	}
 	return p

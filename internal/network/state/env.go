@@ -19,6 +19,7 @@ type Env struct {
 	Firewall FirewallBackend // nil: elements are neither observed nor planned
 	Services ServiceBackend  // nil: services are neither observed nor planned
 	Switch   SwitchBackend   // nil: ports of Open vSwitch are neither observed nor planned
+	NoFences bool            // the kernel has none: those of bridges are neither observed nor planned
 
 	// Timed, where it is not nil, is told how long each step took, and those that were under way together as the first.
 	Timed func(s Step, began, ended time.Time)

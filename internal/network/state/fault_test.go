@@ -129,7 +129,7 @@ func TestAnyStepThatFailsIsRolledBackToWhatWasBefore(t *testing.T) {
 	})
 	want := []string{
 		"AddAddress", "AddBridge", "AddMacvlan", "AddRoute", "AddShaper", "AddTap", "ChangeElements", "ChangeQueue", "DelAddress", "DelRoute", "DeleteLink", "DeletePorts", "Detach", "NoQueue",
-		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetHears", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetReceive", "SetService", "SetSysctl",
+		"OpenMacvtap", "RemoveService", "SetAddress", "SetAlias", "SetBridge", "SetCoalesce", "SetDown", "SetFence", "SetHears", "SetIsolated", "SetLink", "SetMacvlanMode", "SetManaged", "SetReceive", "SetService", "SetSysctl",
 		"SetVLANs",
 	}
 	var got []string

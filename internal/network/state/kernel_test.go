@@ -61,7 +61,7 @@ func config(n int) State {
 	s := State{
 		Bridges: map[string]Bridge{name: {
 			Owner: owner, MAC: fmt.Sprintf("52:54:00:00:00:%02x", n), STP: n%2 == 0, Delay: 100 * n,
-			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true, VLANs: n%2 == 1,
+			Fence: host.Fence{From: n == 1, To4: n == 1, To6: n == 1}, Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.0.%d.1/24", n))}, NoIPv6: n%3 != 0, Up: true, VLANs: n%2 == 1,
 		}},
 		Ports:    map[string]Port{},
 		Sysctls:  map[string]string{"net/ipv4/ip_forward": "1"},
@@ -150,6 +150,7 @@ var anyConfig = rapid.Custom(func(t *rapid.T) State {
 			b.Static, b.LinkLocal = true, prefixes(rapid.SampledFrom([]string{"fe80::1/64", "fe80::2/64"}).Draw(t, "link-local"))
 		}
 		b.Up = rapid.Bool().Draw(t, "up")
+		b.Fence = rapid.SampledFrom([]host.Fence{{}, b.Fence, {To4: true}, {From: true, To6: true}}).Draw(t, "fence")
 		c.Bridges[name] = b
 		want = want.Merge(c)
 	}

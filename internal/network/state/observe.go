@@ -288,7 +288,11 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 				return err
 			}
 		}
-		o.Bridges[l.Name] = Bridge{Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up, VLANs: l.Bridge.VLANs, NoVLANs: !l.Bridge.KnowsVLANs, LearnsLinkLocal: l.Bridge.LearnsLinkLocal}
+		fence, err := o.fence(e, l.Index)
+		if err != nil {
+			return err
+		}
+		o.Bridges[l.Name] = Bridge{Fence: fence, Owner: owner, MAC: l.MAC, MTU: l.MTU, STP: l.Bridge.STP, Delay: l.Bridge.Delay, NoIPv6: off, Static: quiet, Up: l.Up, VLANs: l.Bridge.VLANs, NoVLANs: !l.Bridge.KnowsVLANs, LearnsLinkLocal: l.Bridge.LearnsLinkLocal}
 		return nil
 	}
 	if k == macvlan {

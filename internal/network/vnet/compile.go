@@ -59,7 +59,9 @@ func Compile(n *spec.Network) (state.State, error) {
 	if bridge.Routes, err = staticRoutes(n); err != nil {
 		return state.State{}, err
 	}
-	if mode != modeIsolated {
+	if mode == modeIsolated {
+		bridge.Fence = host.ClosedFence()
+	} else {
 		s.Sysctls = map[string]string{ipForward: "1"}
 	}
 	families := []string{""}

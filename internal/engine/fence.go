@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"taproom/internal/host"
+	"taproom/internal/host/probe"
+)
+
+// tryFences finds out whether the kernel has what fences of bridges are made of.
+func (e *Engine) tryFences() error {
+	e.k.Step("firewall try fences")
+	return probe.Fence()
+}
+
+// fenceProblems name the networks whose isolation the firewall's rules alone make.
+func (e *Engine) fenceProblems() []string {
+	if e.fabric == nil || e.noFences == nil {
+		return nil
+	}
+	var names []string
+	for _, live := range e.activeNetworks() {
+		if s, err := e.compileNetwork(live); err == nil && s.Bridges[live.BridgeName()].Fence != (host.Fence{}) {
+			names = append(names, live.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{fmt.Sprintf("network %s is isolated by the firewall's rules alone, and is not while somebody removes them: %v", strings.Join(names, ", "), e.noFences)}
+}

@@ -1,0 +1,91 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"taproom/internal/host"
+)
+
+// fence reads what a bridge keeps from being forwarded. One that has gone keeps nothing.
+func (o *Observed) fence(e *Env, index int) (host.Fence, error) {
+	if e.NoFences {
+		return host.Fence{}, nil
+	}
+	f, err := e.Kernel.Fence(index)
+	if errors.Is(err, host.ErrPartial) {
+		o.Partial = true
+		err = nil
+	}
+	if errors.Is(err, host.ErrNoLink) {
+		err = nil
+	}
+	return f, err
+}
+
+// fenced closes a bridge before it comes up, and before the firewall's rules change: it isolates before they do.
+func (d *differ) fenced(name string, have, want Bridge) Plan {
+	to := have.Fence.Or(want.Fence)
+	if d.env.NoFences || to == have.Fence {
+		return nil
+	}
+	return Plan{SetFence{Link: d.current(name), To: to}}
+}
+
+// unfenced opens bridges that stay, after the firewall has the rules for what is let through.
+func (d *differ) unfenced() Plan {
+	var p Plan
+	for _, name := range sortedKeys(d.want.Bridges) {
+		want := d.want.Bridges[name].Fence
+		if have := d.old.Bridges[name].Fence; !d.env.NoFences && !d.made[name] && have.Or(want) != want {
+			p = append(p, SetFence{Link: d.target(name), To: want})
+		}
+	}
+	return p
+}
+
+// SetFence has a bridge keep packets from being forwarded.
+type SetFence struct {
+	creates
+	Link target
+	To   host.Fence
+}
+
+// String implements Step. tc takes programs of eBPF from files of compilers alone; it shows them, and removes them.
+func (s SetFence) String() string {
+	if s.To == (host.Fence{}) {
+		var lines []string
+		for _, way := range []string{"ingress", "egress"} {
+			for _, pref := range []string{"31340", "31341"} {
+				lines = append(lines, shell("tc", "filter", "delete", "dev", s.Link.Name, way, "pref", pref)+" 2>/dev/null || true")
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	var what []string
+	if s.To.From {
+		what = append(what, "nothing from its guests through another link")
+	}
+	for _, in := range []struct {
+		stands bool
+		family string
+	}{{s.To.To4, "IPv4"}, {s.To.To6, "IPv6"}} {
+		if in.stands {
+			what = append(what, "no "+in.family+" from another link to its guests")
+		}
+	}
+	if s.To == host.ClosedFence() {
+		what = []string{"nothing between its guests and other links"}
+	}
+	return "# no command: forward " + strings.Join(what, ", ") + " (tc filter show dev " + s.Link.Name + " ingress, egress)"
+}
+
+// Apply implements Step.
+func (s SetFence) Apply(_ context.Context, r *Run) error {
+	i, err := r.index(s.Link.Name, s.Link.Index)
+	if err != nil {
+		return err
+	}
+	return r.Kernel.SetFence(i, s.To)
+}
