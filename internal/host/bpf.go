@@ -143,7 +143,11 @@ func (k *Kernel) loadProgram(program []byte) (*os.File, error) {
 	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: uint32(len(program) / 8)}
 	attr.insns, attr.licence = uint64(uintptr(unsafe.Pointer(&program[0]))), uint64(uintptr(unsafe.Pointer(&licence[0])))
 	copy(attr.name[:], "taproom_fence")
-	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	const signals = 1000 // that may come while the kernel looks at the program, which then begins again; Go has some of its own
+	fd, errno := uintptr(0), unix.EAGAIN
+	for n := 0; errors.Is(errno, unix.EAGAIN) && n < signals; n++ {
+		fd, _, errno = unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	}
 	runtime.KeepAlive(program)
 	runtime.KeepAlive(licence)
 	if errno != 0 {
