@@ -49,6 +49,12 @@ func (g *Group) Traffic(ctx context.Context) (map[string]Traffic, error) {
 	return TrafficOf(ctx, g.below)
 }
 
+// Probe asks the Backend below.
+func (g *Group) Probe(ctx context.Context) (gone bool, err error) { return ProbeOf(ctx, g.below) }
+
+// Unprobe asks the Backend below.
+func (g *Group) Unprobe(ctx context.Context) error { return UnprobeOf(ctx, g.below) }
+
 // Watch has the Backend below watch, if it can; else nothing is noticed.
 func (g *Group) Watch(ctx context.Context, changed func(who string)) error {
 	w, ok := g.below.(state.FirewallWatcher)

@@ -25,7 +25,7 @@ func (f *Firewall) Watch(ctx context.Context, changed func(who string)) error {
 		<-ctx.Done()
 		return nil
 	}
-	return WatchTables(ctx, conn, f.named(), nil, changed)
+	return WatchTables(ctx, conn, append(f.named(), nft.Table{Family: f.mark().Family, Name: f.mark().Name}), nil, changed)
 }
 
 // WatchTables is a Watch of any tables, whoever made them. What ours says yes to, where it is not nil, we did ourselves.

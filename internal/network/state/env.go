@@ -70,6 +70,15 @@ type FirewallWatcher interface {
 	Watch(ctx context.Context, changed func(who string)) error
 }
 
+// FirewallProber is a FirewallBackend that finds out whether others go on removing rules while its own are not there.
+type FirewallProber interface {
+	// Probe puts a mark that does nothing to packets to where those who remove all rules remove it, too, unless it is there.
+	// It reports whether it was not; Watch tells of its removal, where it can tell of changes.
+	Probe(ctx context.Context) (gone bool, err error)
+	// Unprobe removes the mark; none is no error.
+	Unprobe(ctx context.Context) error
+}
+
 // ServiceBackend serves networks: addresses, names and files for their guests.
 type ServiceBackend interface {
 	// Observe returns what is being served, by the network's UUID: of the networks that are named, or of all. It takes as

@@ -73,6 +73,14 @@ func (b *Backend) Traffic(ctx context.Context) (map[string]firewall.Traffic, err
 	return firewall.TrafficOf(ctx, b.below)
 }
 
+// Probe asks the Backend below.
+func (b *Backend) Probe(ctx context.Context) (gone bool, err error) {
+	return firewall.ProbeOf(ctx, b.below)
+}
+
+// Unprobe asks the Backend below.
+func (b *Backend) Unprobe(ctx context.Context) error { return firewall.UnprobeOf(ctx, b.below) }
+
 // Running reports whether firewalld rules over our network namespace; an error says that it does not answer.
 func (b *Backend) Running(ctx context.Context) (bool, error) {
 	err := b.bus.talk(ctx, b.ask, func(ctx context.Context, s *session) error {
@@ -83,6 +91,13 @@ func (b *Backend) Running(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// Runs reports whether firewalld ran when its zones were looked at last.
+func (b *Backend) Runs() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
 }
 
 // Trouble is why firewalld could not be asked which zones bridges are in when that was looked at last; nil when it answered, or

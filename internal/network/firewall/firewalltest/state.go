@@ -26,6 +26,7 @@ func RunState(t *testing.T, open func(t testing.TB) *Host) {
 		"two daemons on one host do not disturb each other":     twoDaemons,
 		"what could never match is refused and changes nothing": refused,
 		"changes in any order end in what was asked":            walk,
+		"a mark shows whether somebody removes rules":           probed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
