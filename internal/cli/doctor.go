@@ -21,7 +21,7 @@ const doctorHelp = `Tell what this host can do, what is in the way, and how to f
 It looks at KVM, Landlock, User-Mode Linux, vhost-net, the firewalls, missing kernel features, who holds libvirt's sockets, forwarding and
 br_netfilter, and other tables that would drop guests' traffic. It changes nothing: what has to be tried is tried in a
 network namespace of its own. It needs no daemon; one that runs is asked what is wrong with guests and networks now, such as
-what somebody changed so often that it is not put back any more.
+who changes again and again what is put back, and which networks are closed meanwhile.
 
 Without root it looks at what the daemon of qemu:///session needs: KVM, Landlock, the runtime directory, whether guests
 outlive the login, networks, and who holds the user's sockets.
@@ -50,7 +50,7 @@ func newDoctor(env *Env) *cobra.Command {
 		}
 		findings := doctor.Run(c.Context(), doctor.Env{
 			Kernel: k, KVM: func(ctx context.Context) qemu.KVM { return qemu.ProbeKVM(ctx, k) }, Root: env.root, Table: engine.NewIdentity(env.root).Table,
-			Session: own,
+			Group: engine.NewIdentity(env.root).LinkGroup, Session: own,
 		})
 		findings = append(findings, umlFinding(c.Context(), k))
 		findings = append(findings, env.daemonFindings(c.Context())...)

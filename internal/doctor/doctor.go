@@ -25,6 +25,8 @@ type Env struct {
 	LookPath func(string) (string, error)
 	// Table is our own nft table, which is not reported as somebody else's; empty: the firewall's default.
 	Table string
+	// Group is the group of links that are ours; 0: bridges of networks are not looked for.
+	Group uint32
 	// Session is the user without root that the findings are for; nil is root.
 	Session *Session
 }

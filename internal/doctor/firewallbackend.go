@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,7 @@ import (
 	"taproom/internal/host/nft"
 	"taproom/internal/network/firewall"
 	"taproom/internal/network/firewall/choice"
+	"taproom/internal/network/state"
 )
 
 // checkFirewallBackend says what networks' rules can be kept in beside nf_tables, and what they are in now.
@@ -35,6 +37,31 @@ func tryIPTables(ctx context.Context, e Env) Finding {
 	return f
 }
 
+// noRules says whether there are networks that should have rules.
+func noRules(e Env) Finding {
+	f := Finding{Name: "firewall-backend", Status: OK, Evidence: "there is no network, and no rules of one"}
+	if e.Group == 0 {
+		f.Evidence = "no network has rules now"
+		return f
+	}
+	links, err := e.Kernel.Links()
+	if err != nil {
+		return Finding{f.Name, Unknown, err.Error(), ""}
+	}
+	var bridges []string
+	for _, l := range links {
+		if l.Kind == "bridge" && l.Group == e.Group && strings.HasPrefix(l.Alias, state.Alias("")) {
+			bridges = append(bridges, l.Name)
+		}
+	}
+	if len(bridges) > 0 {
+		slices.Sort(bridges)
+		f.Status, f.Evidence = Warning, "there are no rules of networks, though their bridges are there: "+strings.Join(bridges, ", ")
+		f.Remedy = "only networks with <forward mode='open'/> need none; taproom ls says who removes those of the others, taproom plan what is missing"
+	}
+	return f
+}
+
 // rulesNow looks where rules of this daemon are.
 func rulesNow(ctx context.Context, e Env) Finding {
 	f := Finding{Name: "firewall-backend", Status: OK}
@@ -50,7 +77,7 @@ func rulesNow(ctx context.Context, e Env) Finding {
 	case err != nil:
 		return Finding{f.Name, Unknown, err.Error(), "run as root"}
 	case len(found) == 0:
-		f.Evidence = "no network has rules now"
+		return noRules(e)
 	case len(found) == 1:
 		f.Evidence = "the rules of networks are in " + found[0]
 	default:
