@@ -92,7 +92,7 @@ func (e *Engine) healFilters(ctx context.Context) error {
 		return repaired
 	})
 	if err == nil && repaired {
-		h.untroubled(t)
+		h.repaired(t)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"taproom/internal/host"
 	"taproom/internal/network/heal"
@@ -20,7 +21,11 @@ type healer struct {
 	queued   map[owned]map[heal.Thing]bool // what is to be looked at, by whose it is; there is one goroutine for each
 	patience heal.Patience
 	troubles map[heal.Thing]string // of what is not as it should be and is not put back
+	quarrels map[heal.Thing]repair // of those, what is put back later since others changed it again
 	who      string                // changed the firewall's rules at last, where that was told
+	// sheltered says that networks are closed that the firewall's rules protect, since others go on removing those.
+	sheltered  atomic.Bool
+	sheltering sync.Mutex // held while they are closed and opened
 	// filtersBy is who changed those of network filters at last, where that was told.
 	filtersBy string
 }
@@ -80,16 +85,23 @@ func (e *Engine) heal(things []heal.Thing) {
 		if t.Kind.IsLink() && e.cfg.LeaveLinks || !t.Kind.IsLink() && e.cfg.LeaveRules {
 			continue
 		}
-		o := owned{t.Kind, t.Owner}
-		if h.queued[o] == nil {
-			if h.queued == nil {
-				h.queued = map[owned]map[heal.Thing]bool{}
-			}
-			h.queued[o] = map[heal.Thing]bool{}
+		if o, first := h.queue(t); first {
 			e.work.Go(func() { e.healOwned(o) })
 		}
-		h.queued[o][t] = true
 	}
+}
+
+// queue notes that a thing is to be looked at, and reports whether it is the first of its owner's. The caller holds the lock.
+func (h *healer) queue(t heal.Thing) (o owned, first bool) {
+	o = owned{t.Kind, t.Owner}
+	if first = h.queued[o] == nil; first {
+		if h.queued == nil {
+			h.queued = map[owned]map[heal.Thing]bool{}
+		}
+		h.queued[o] = map[heal.Thing]bool{}
+	}
+	h.queued[o][t] = true
+	return o, first
 }
 
 // next are the queued things of one owner, which are queued no longer.
@@ -227,134 +239,4 @@ func (e *Engine) alsoCalled(names []string, n *network) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// repair is what is said of a thing that is put back, or is not.
-type repair struct {
-	thing   heal.Thing
-	what    string // it is
-	instead string // of changing it can be done
-	who     string // changed it, where that can be told
-}
-
-// somebody is who changed it.
-func (r repair) somebody() string {
-	if r.who == "" {
-		return "somebody"
-	}
-	return r.who
-}
-
-// putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
-func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r repair) error {
-	commands := strings.TrimSpace(plan.String())
-	if !e.mayPutBack(r, len(plan) == 0, commands) {
-		return nil
-	}
-	if err := e.writeDown(plan); err != nil {
-		return err
-	}
-	if err := plan.Apply(ctx, env); err != nil {
-		return errors.Join(err, env.CloseTaps())
-	}
-	e.healer.untroubled(r.thing)
-	return nil
-}
-
-// untroubled takes back that a thing is not as it should be.
-func (h *healer) untroubled(t heal.Thing) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.troubles, t)
-}
-
-// mayPutBack reports whether a thing is to be put back. It is not when it is right already, nor when somebody insists; that is
-// shown. Commands are what would do it.
-func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
-	h, t := &e.healer, r.thing
-	now := e.now()
-	h.mu.Lock()
-	if right {
-		again := h.patience.Right(t)
-		_, troubled := h.troubles[t]
-		delete(h.troubles, t)
-		h.mu.Unlock()
-		if again || troubled {
-			e.log.Info(r.what + " is as it should be again")
-		}
-		return false
-	}
-	h.patience.Forget(func(t heal.Thing) bool { return !known(healView{e}, t) })
-	allowed, news := h.patience.Allows(t, now)
-	if allowed {
-		h.patience.Repaired(t, now)
-	}
-	h.mu.Unlock()
-	if !allowed {
-		if news {
-			by := ""
-			if r.who != "" {
-				by = " by " + r.who + " at last"
-			}
-			switch {
-			case t.Kind == heal.Filters:
-				commands = "systemctl restart taproomd"
-			case !t.Kind.IsLink(): // dozens of lines
-				commands = "taproom plan"
-			}
-			e.troubled(t, fmt.Sprintf("%s was put back %d times within a minute and changed again each time%s: it is left alone now; %s, or put it back by hand:\n%s",
-				r.what, heal.Most, by, r.instead, commands))
-		}
-		return false
-	}
-	if t.Kind == heal.Rules {
-		commands = fmt.Sprintf("%d lines", 1+strings.Count(commands, "\n"))
-	}
-	e.log.Warn(r.somebody()+" changed "+r.what+": it is put back; "+r.instead, "commands", commands)
-	return true
-}
-
-// troubled shows what is not put back, for as long as it is not as it should be.
-func (e *Engine) troubled(t heal.Thing, what string) {
-	h := &e.healer
-	h.mu.Lock()
-	before := h.troubles[t]
-	if h.troubles == nil {
-		h.troubles = map[heal.Thing]string{}
-	}
-	h.troubles[t] = what
-	h.mu.Unlock()
-	if before != what {
-		e.log.Error(what)
-	}
-}
-
-// asked begins afresh with what a client changes on purpose, by its owner. It returns what was left alone.
-func (h *healer) asked(owner string) (left []heal.Thing) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	mine := func(t heal.Thing) bool { return t.Owner == owner }
-	h.patience.Forget(mine)
-	for t := range h.troubles {
-		if mine(t) {
-			delete(h.troubles, t)
-			left = append(left, t)
-		}
-	}
-	return left
-}
-
-// healProblems are those that the administrator should know of.
-func (e *Engine) healProblems() []string {
-	h := &e.healer
-	h.mu.Lock()
-	var out []string
-	for t, what := range h.troubles {
-		if known(healView{e}, t) {
-			out = append(out, what)
-		}
-	}
-	h.mu.Unlock()
-	slices.Sort(out)
-	return slices.Concat(out, e.fenceProblems(), e.lostLinks())
 }

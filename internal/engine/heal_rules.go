@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"taproom/internal/engine/job"
+	"taproom/internal/network/firewall"
+	"taproom/internal/network/firewall/firewalld"
 	"taproom/internal/network/heal"
 	"taproom/internal/network/state"
 	"taproom/internal/spec"
@@ -15,6 +17,9 @@ import (
 // followRules watches the firewall's rules until the engine ends.
 func (e *Engine) followRules(context.Context) error {
 	w, ok := e.fw.(state.FirewallWatcher)
+	if err := firewall.UnprobeOf(e.ctx, e.fw); err != nil { // a daemon that was killed may have left it
+		e.log.Warn("remove the mark by which flushes of the firewall's rules are noticed", "error", err)
+	}
 	switch {
 	case !ok:
 		return nil
@@ -32,11 +37,19 @@ func (e *Engine) followRules(context.Context) error {
 
 // rulesChanged has the rules looked at. They may have been changed by several: who was the first is shown.
 func (e *Engine) rulesChanged(who string) {
-	e.healer.mu.Lock()
+	h, rules := &e.healer, heal.Thing{Kind: heal.Rules}
+	h.mu.Lock()
 	if who != "" {
-		e.healer.who = who
+		h.who = who
 	}
-	e.healer.mu.Unlock()
+	if who != firewalld.Who {
+		h.patience.Changed(rules, who, e.now())
+	}
+	_, followed := h.quarrels[rules]
+	h.mu.Unlock()
+	if followed && who != firewalld.Who { // and is put back when it is due
+		return
+	}
 	e.heal(e.quarrel(who))
 }
 
@@ -54,6 +67,9 @@ func (e *Engine) healShared(o owned, look func(context.Context) error) {
 	for _, t := range e.healer.next(o) {
 		if err := look(e.ctx); err != nil && e.ctx.Err() == nil {
 			e.troubled(t, fmt.Sprintf("the %s of networks cannot be put right: %v%s", t.Kind, err, remedy(err)))
+			if !e.healer.inQuarrel(t) {
+				e.stuck(repair{thing: t, what: "the " + string(t.Kind) + " of networks", instead: "look at what the last failure says", commands: "taproom plan"}, err)
+			}
 		}
 	}
 }
@@ -123,7 +139,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
 		return nil, err
 	}
 	return busy, e.putBack(ctx, env, plan, repair{
-		thing: heal.Thing{Kind: heal.Rules}, what: "the firewall's rules of networks", who: e.healer.lastWho(),
+		thing: heal.Thing{Kind: heal.Rules}, what: "the firewall's rules of networks", who: e.healer.lastWho(), removed: e.unprotected(got, want),
 		instead: "for other rules use a table of your own; heal_firewall = false in taproomd.toml leaves these alone too",
 	})
 }

@@ -199,7 +199,7 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 		return state.State{}, documentError(err)
 	}
 	shape, err := e.networkShape(doc)
-	return s.Merge(ports).Merge(shape), err
+	return e.sheltered(doc, s.Merge(ports).Merge(shape)), err
 }
 
 // DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.

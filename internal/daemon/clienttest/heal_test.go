@@ -119,10 +119,10 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 		plugged("vnet0", "virbr-lab")
 	}
 
-	// Somebody who insists.
+	// Somebody who insists is answered later, and in any case.
+	said := ""
 	for deadline := time.Now().Add(2 * emutest.Patience()); ; {
 		must(k.SetMaster(c.link("vnet1").Index, 0))
-		said := ""
 		c.comes("vnet1 is put back or left alone", func() bool {
 			said = c.problems()
 			return said != "" || c.link("vnet1").Master == c.link("br8").Index
@@ -134,11 +134,11 @@ func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 			t.Fatalf("the daemon goes on for ever: %s", c.daemon.Said())
 		}
 	}
-	if said := c.problems(); !strings.Contains(said, "NIC vnet1 of domain 'nics' was put back 3 times within a minute") || !strings.Contains(said, "ip link set dev vnet1 master br8") {
+	if !strings.Contains(said, "NIC vnet1 of domain 'nics' was put back ") || !strings.Contains(said, "ip link set dev vnet1 master br8") {
 		t.Errorf("it says %s", said)
 	}
-	must(k.SetMaster(c.link("vnet1").Index, c.link("br8").Index))
-	c.comes("what somebody puts right is right", func() bool { return c.problems() == "" })
+	plugged("vnet1", "br8")
+	c.comes("what is put back later is right", func() bool { return c.problems() == "" })
 	must(k.SetMaster(c.link("vnet1").Index, 0))
 	plugged("vnet1", "br8")
 

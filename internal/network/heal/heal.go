@@ -1,5 +1,5 @@
 // Package heal decides what of ours on a host has to be looked at again when the kernel tells that something changed, and
-// when somebody has to be left alone who keeps changing a thing that is put back.
+// when a thing is put back that others change again and again.
 //
 // It is pure. What should be, it asks a View; it never says what to do about a thing, only which: whoever looks finds out
 // what is different now, and makes the difference. What is as it should be costs no look at the host.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -303,44 +302,4 @@ func TestWhatWasNotPutBackIsLookedAtAgain(t *testing.T) {
 			t.Errorf("%s was not put back: looked at %q", name, names(got))
 		}
 	}
-}
-
-// Three times within a minute a thing is put back; then it is left alone until it is right, or is asked for.
-func TestWhoeverInsistsIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	thing, other := heal.Thing{Kind: heal.Port, Owner: "g", Name: "vnet0"}, heal.Thing{Kind: heal.Port, Owner: "g", Name: "vnet1"}
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	var p heal.Patience
-	ask := func(t1 heal.Thing, seconds int, allowed, news bool) {
-		t.Helper()
-		a, n := p.Allows(t1, at(seconds))
-		if a != allowed || n != news {
-			t.Errorf("after %d s: %v %v, want %v %v", seconds, a, n, allowed, news)
-		}
-		if a {
-			p.Repaired(t1, at(seconds))
-		}
-	}
-	ask(thing, 0, true, false)
-	ask(thing, 20, true, false)
-	ask(thing, 50, true, false)
-	ask(thing, 60, true, false) // the first is a minute ago
-	ask(thing, 61, false, true)
-	ask(thing, 62, false, false)
-	ask(other, 62, true, false)
-	ask(thing, 1000, false, false)
-	if p.Right(other) {
-		t.Error("what was not left alone is seen to again")
-	}
-	if !p.Right(thing) || p.Right(thing) {
-		t.Error("it is right, and is not seen to again")
-	}
-	for s := range 3 {
-		ask(thing, 1001+s, true, false)
-		p.Right(thing) // as we made it
-	}
-	ask(thing, 1004, false, true)
-	p.Forget(func(t heal.Thing) bool { return t == thing })
-	ask(thing, 1005, true, false)
 }

@@ -111,6 +111,16 @@ func forwardMode(n *spec.Network) (string, error) {
 	return mode, nil
 }
 
+// Shelter is what keeps from the guests of a network what only the firewall's rules keep from them: who is behind NAT is reached
+// by nobody from outside. An isolated network has a fence at all times, and guests of any other network are reached anyway.
+func Shelter(n *spec.Network) host.Fence {
+	mode, err := forwardMode(n)
+	if err != nil || mode != modeNAT || !n.Routed() {
+		return host.Fence{}
+	}
+	return host.Fence{To4: true, To6: n.HasIPv6() && n.Forward.NAT != nil && n.Forward.NAT.IPv6 == "yes"}
+}
+
 func compileBridge(n *spec.Network) (state.Bridge, error) {
 	doc := n.Bridge
 	if doc == nil || doc.Name == "" {

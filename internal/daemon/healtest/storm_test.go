@@ -1,0 +1,215 @@
+package healtest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/daemon/daemontest"
+	"taproom/internal/host"
+	"taproom/internal/host/hosttest"
+	"taproom/internal/network/firewall/firewalld/firewalldtest"
+)
+
+const isolatedXML = `<network><name>%s</name><bridge name='virbr-%[1]s' stp='off'/>
+  <ip address='192.168.%[2]d.1' netmask='255.255.255.0'/><ip family='ipv6' address='fd00:%[2]d::1' prefix='64'/></network>`
+
+// islands are what a world has in addition: two isolated networks with a guest on each, and outsiders that know the way to them.
+type islands struct {
+	*world
+	first, second *hosttest.NS
+	kept          []*crossing // by isolation: none arrives, ever
+	hidden        []*crossing // by rules of NAT
+	echo          string      // outside
+}
+
+func newIslands(t *testing.T, d *daemontest.Daemon, settings string) *islands {
+	t.Helper()
+	w := &islands{world: newWorldOf(t, d, settings), first: hosttest.NewNS(t), second: hosttest.NewNS(t)}
+	for i, ns := range []*hosttest.NS{w.first, w.second} {
+		name, n := fmt.Sprintf("iso%d", i+1), 160+i
+		xml := fmt.Sprintf(isolatedXML, name, n)
+		err := d.Client().Call(t.Context(), remote.ProgramRemote, remote.ProcNetworkCreateXML, &remote.String{S: xml}, &remote.Network{})
+		if err != nil {
+			t.Fatalf("create network %s: %v: %s", name, err, d.Said())
+		}
+		hosttest.Veth(w.host(), "island"+name, ns, "eth0")
+		w.host().Run("ip", "link", "set", "island"+name, "master", "virbr-"+name)
+		ns.Shell(fmt.Sprintf(`ip addr add 192.168.%[1]d.10/24 dev eth0; ip route add default via 192.168.%[1]d.1
+			ip addr add fd00:%[1]d::10/64 dev eth0 nodad; ip route add default via fd00:%[1]d::1`, n))
+	}
+	w.away.Shell(`for n in 150 160 161; do ip route add 192.168.$n.0/24 via 192.0.2.1; ip route add fd00:$n::/64 via 2001:db8::1; done`)
+	for _, c := range []struct {
+		name     string
+		from, to *hosttest.NS
+		four     string
+		six      string
+	}{
+		{"island to island", w.first, w.second, "192.168.161.10", "fd00:161::10"},
+		{"island to NAT", w.first, w.guest, guestAddr, guestAddr6},
+		{"island to LAN", w.second, w.away, awayAddr, awayAddr6},
+		{"LAN to island", w.away, w.first, "192.168.160.10", "fd00:160::10"},
+		{"NAT to island", w.guest, w.second, "192.168.161.10", "fd00:161::10"},
+	} {
+		w.kept = append(w.kept, w.cross(c.name, c.from, c.to, c.four), w.cross(c.name+" by IPv6", c.from, c.to, c.six))
+	}
+	w.hidden = []*crossing{w.cross("LAN to NAT", w.away, w.guest, guestAddr), w.cross("LAN to NAT by IPv6", w.away, w.guest, guestAddr6)}
+	w.echo = w.echoes(w.away, awayAddr)
+	return w
+}
+
+// open shows that packets cross where nothing keeps them, and has everything closed again by another daemon.
+func (w *islands) open(flush string) {
+	w.Helper()
+	w.daemon.Kill()
+	w.host().Shell("for i in 1 2; do tc qdisc delete dev virbr-iso$i clsact; done; " + flush)
+	w.comes("packets cross where nothing keeps them", func() bool {
+		for _, c := range append(w.kept, w.hidden...) {
+			if c.received.Load() == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	w.Logf("with no fence and no rules arrive: %s", counted(append(w.kept, w.hidden...)))
+	if err := w.daemon.Start(); err != nil {
+		w.Fatal(err)
+	}
+	w.answered(w.guest, w.echo)
+}
+
+// storm is who flushes rules, again and again.
+type storm struct {
+	program []string
+	says    string // to the program, each time; it reads on until its input ends
+}
+
+// blow has the storm blow a hundred times a second, and calls midway in the middle. It returns how often, and when it ended.
+func (w *islands) blow(storms []storm, lasts time.Duration, midway func()) (times int, ended time.Time) {
+	w.Helper()
+	var inputs []io.WriteCloser
+	var programs []*exec.Cmd
+	for _, s := range storms {
+		c := exec.CommandContext(w.Context(), s.program[0], s.program[1:]...)
+		in, err := c.StdinPipe()
+		if err == nil {
+			err = w.host().Start(c)
+		}
+		if err != nil {
+			w.Fatal(err)
+		}
+		inputs, programs = append(inputs, in), append(programs, c)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < lasts; <-tick.C {
+		for i, s := range storms {
+			if _, err := io.WriteString(inputs[i], s.says); err != nil {
+				w.Fatalf("%v: %v", s.program, err)
+			}
+		}
+		if times++; midway != nil && time.Since(began) > lasts/2 {
+			go midway()
+			midway = nil
+		}
+	}
+	for i, c := range programs {
+		_ = inputs[i].Close()
+		if err := c.Wait(); err != nil {
+			w.Errorf("%v: %v", storms[i].program, err)
+		}
+	}
+	return times, time.Now()
+}
+
+func flushes() map[string][]storm {
+	return map[string][]storm{
+		"nft": {{[]string{"nft", "-i"}, "flush ruleset\n"}},
+		"iptables": {
+			{[]string{"iptables-restore", "--noflush"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
+			{[]string{"ip6tables-restore", "--noflush"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
+		},
+	}
+}
+
+// However often somebody removes all rules, isolated networks stay isolated, and NAT is back soon after that ends.
+func TestIsolation_HoldsInAStormOfFlushes(t *testing.T) {
+	t.Parallel()
+	lasts := 3 * time.Second
+	if os.Getenv("TAPROOM_LONG") != "" {
+		lasts = 30 * time.Second
+	}
+	for _, c := range []struct{ name, settings, flushes string }{
+		{"owned tables", "", "nft"}, {"shared tables", shared, "nft"}, {"iptables", "firewall_backend = 'iptables'\n", "iptables"}, {"firewalld", shared, "nft"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := daemontest.Prepare(t)
+			if c.name == "firewalld" {
+				fwd := firewalldtest.Start(t, d.NS, firewalldtest.NFTables)
+				c.settings += fmt.Sprintf("system_bus = '%s'\n", fwd.Socket)
+			}
+			w := newIslands(t, d, c.settings)
+			if err := hasFences(w); err != nil {
+				hosttest.Needs(t, err, hosttest.Lift{Since: "6.1", Module: "cls_bpf"})
+			}
+			owned := strings.Contains(w.state(), "flags owner")
+			flush := map[string]string{"nft": "nft flush ruleset", "iptables": "iptables -F; iptables -t nat -F; ip6tables -F; ip6tables -t nat -F"}[c.flushes]
+			if c.name == "owned tables" && !owned {
+				hosttest.Needs(t, &host.Missing{What: "tables that persist", Config: "CONFIG_NF_TABLES"}, hosttest.Lift{Since: "6.12"})
+			}
+			w.open(flush)
+			reset(append(w.kept, w.hidden...))
+			said := ""
+			asked := make(chan struct{})
+			times, ended := w.blow(flushes()[c.flushes], lasts, func() { defer close(asked); said = w.problems() })
+			<-asked
+			back := w.answered(w.guest, w.echo)
+			w.comes("nothing is wrong", func() bool { return w.problems() == "" })
+			t.Logf("%d flushes in %v; NAT is back %v after, and all is well after %v; of those kept arrive: %s; of those hidden by NAT: %s", times, lasts,
+				back.Round(time.Millisecond), time.Since(ended).Round(time.Millisecond), counted(w.kept), counted(w.hidden))
+			for _, k := range w.kept {
+				if k.received.Load() > 0 || k.sent.Load() < 100 {
+					t.Errorf("%s: %d of %d", k.name, k.received.Load(), k.sent.Load())
+				}
+			}
+			if owned != (said == "") {
+				t.Errorf("meanwhile it says %q", said)
+			}
+			t.Log(said)
+			for _, part := range []string{"the firewall's rules of networks was put back", c.flushes, "closed meanwhile, so that nothing is forwarded to guests: one, two", "isolated as ever: iso1, iso2"} {
+				if !owned && !strings.Contains(said, part) {
+					t.Errorf("meanwhile it says %q, without %q", said, part)
+				}
+			}
+		})
+	}
+}
+
+// hasFences is why bridges have none.
+func hasFences(w *islands) error {
+	w.Helper()
+	if w.fence("virbr-iso1") != host.ClosedFence() {
+		return &host.Missing{What: "eBPF for clsact", Config: "CONFIG_NET_CLS_BPF and CONFIG_BPF_SYSCALL"}
+	}
+	return nil
+}
+
+// fence is that of a bridge.
+func (w *world) fence(bridge string) host.Fence {
+	w.Helper()
+	l, err := w.host().Kernel().LinkByName(bridge)
+	if err != nil {
+		w.Fatal(err)
+	}
+	f, err := w.host().Kernel().Fence(l.Index)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return f
+}
