@@ -41,7 +41,7 @@ func newIslands(t *testing.T, d *daemontest.Daemon, settings string) *islands {
 		hosttest.Veth(w.host(), "island"+name, ns, "eth0")
 		w.host().Run("ip", "link", "set", "island"+name, "master", "virbr-"+name)
 		ns.Shell(fmt.Sprintf(`ip addr add 192.168.%[1]d.10/24 dev eth0; ip route add default via 192.168.%[1]d.1
-			ip addr add fd00:%[1]d::10/64 dev eth0 nodad; ip route add default via fd00:%[1]d::1`, n))
+			ip addr add fd00:%[1]d::10/64 dev eth0 nodad; ip route replace default via fd00:%[1]d::1`, n))
 	}
 	w.away.Shell(`for n in 150 160 161; do ip route add 192.168.$n.0/24 via 192.0.2.1; ip route add fd00:$n::/64 via 2001:db8::1; done`)
 	for _, c := range []struct {

@@ -65,7 +65,7 @@ func newWorldOf(t *testing.T, d *daemontest.Daemon, settings string) *world {
 	hosttest.Veth(host, "guest0", w.guest, "eth0")
 	w.plug()
 	w.guest.Shell(fmt.Sprintf(`ip addr add %s/24 dev eth0; ip route add default via 192.168.150.1
-		ip addr add %s/64 dev eth0 nodad; ip route add default via fd00:150::1`, guestAddr, guestAddr6))
+		ip addr add %s/64 dev eth0 nodad; ip route replace default via fd00:150::1`, guestAddr, guestAddr6))
 	hosttest.Veth(host, "up0", w.away, "eth0")
 	host.Shell("ip addr add 192.0.2.1/24 dev up0; ip addr add 2001:db8::1/64 dev up0 nodad")
 	w.away.Shell(fmt.Sprintf("ip addr add %s/24 dev eth0; ip addr add %s/64 dev eth0 nodad", awayAddr, awayAddr6))
