@@ -1,8 +1,10 @@
 package host
 
 import (
+	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Kernel is the one door to the Linux kernel. It may be used from several goroutines.
@@ -14,6 +16,9 @@ type Kernel struct {
 	mu   sync.Mutex
 	open map[*rtnl]bool // every rtnetlink socket
 	idle []*rtnl        // those nobody talks on
+
+	children map[processKey]*child // that were started and not reaped
+	buried   map[*child]*os.File   // those that a goroutine waits for
 }
 
 // Options configure a Kernel. The zero value is the production one.
@@ -29,7 +34,7 @@ type Options struct {
 
 // New returns a Kernel. Close it to give its sockets back.
 func New(o Options) *Kernel {
-	k := &Kernel{hook: o.Hook, run: o.Run, counter: o.Counter, open: map[*rtnl]bool{}}
+	k := &Kernel{hook: o.Hook, run: o.Run, counter: o.Counter, open: map[*rtnl]bool{}, children: map[processKey]*child{}, buried: map[*child]*os.File{}}
 	if k.hook == nil {
 		k.hook = func(string) {}
 	}
@@ -62,7 +67,8 @@ func (k *Kernel) WithoutForks(f func()) {
 	})
 }
 
-// Close gives back the netlink sockets. A Kernel that is used again afterwards opens new ones.
+// Close gives back the netlink sockets, and no longer waits for children that nobody holds. A Kernel that is used again
+// afterwards opens new ones.
 func (k *Kernel) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -71,4 +77,7 @@ func (k *Kernel) Close() {
 	}
 	clear(k.open)
 	k.idle = nil
+	for _, f := range k.buried {
+		_ = f.SetReadDeadline(time.Unix(1, 0))
+	}
 }

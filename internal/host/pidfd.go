@@ -17,6 +17,7 @@ type PIDFD struct {
 	PID   int
 	Start uint64 // clock ticks after boot (proc_pid_stat(5), field 22)
 	file  *os.File
+	child *child // nil for one that this Kernel did not start
 }
 
 // StartTime returns when a process started, in clock ticks after boot: with the number it names a process for good.
@@ -90,11 +91,18 @@ func (k *Kernel) OpenPID(pid int, start uint64) (*PIDFD, error) {
 		p.Close()
 		return nil, err
 	}
+	k.holdChild(p)
 	return p, nil
 }
 
-// Close lets go of the process; it does nothing to it.
-func (p *PIDFD) Close() error { return p.file.Close() }
+// Close lets go of the process, once; it does nothing to it. A child that nobody else holds is reaped when it ends.
+func (p *PIDFD) Close() error {
+	if p.child != nil {
+		p.child.release(p)
+		p.child = nil
+	}
+	return p.file.Close()
+}
 
 func (p *PIDFD) signal(sig unix.Signal) error {
 	var err error
@@ -157,9 +165,21 @@ func readable(fd, within int) (bool, error) {
 	}
 }
 
-// Wait returns when the process has ended or ctx is done. It takes no thread: the runtime's poller watches the
-// descriptor. Several may wait at a time.
+// Wait returns when the process has ended, and a child of ours is reaped, or ctx is done. It takes no thread: the runtime's
+// poller watches the descriptor. Several may wait at a time.
 func (p *PIDFD) Wait(ctx context.Context) error {
+	if err := p.ended(ctx); err != nil || p.child == nil {
+		return err
+	}
+	p.child.mu.Lock()
+	defer p.child.mu.Unlock()
+	var err error
+	cerr := p.control(func(fd int) { err = p.child.reap(fd) })
+	return errors.Join(cerr, err)
+}
+
+// ended is Wait for a process that is not reaped.
+func (p *PIDFD) ended(ctx context.Context) error {
 	var own int
 	var err error
 	// A descriptor of its own for each waiter, since a deadline belongs to the file.
@@ -176,6 +196,14 @@ func (p *PIDFD) Wait(ctx context.Context) error {
 	defer f.Close()
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
+	if err = untilOver(f); err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// untilOver returns when the process of a descriptor has ended, or at the descriptor's deadline.
+func untilOver(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -186,9 +214,6 @@ func (p *PIDFD) Wait(ctx context.Context) error {
 		over, perr = readable(int(fd), 0)
 		return over || perr != nil
 	})
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
 	return errors.Join(err, perr)
 }
 

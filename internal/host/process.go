@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,7 +26,8 @@ type ProcessSpec struct {
 	NetNS bool
 }
 
-// Process is a child that was started. Close it after Wait, or to leave it alone; closing does not end it.
+// Process is a child that was started, or a process that was found. Close it after Wait, or to leave it alone; closing does not
+// end it.
 type Process struct {
 	PIDFD
 }
@@ -107,6 +107,7 @@ func (k *Kernel) adopt(pid, pidfd int) (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
+		k.bear(p)
 		return &Process{PIDFD: *p}, nil
 	}
 	if err := unix.SetNonblock(pidfd, true); err != nil {
@@ -119,31 +120,27 @@ func (k *Kernel) adopt(pid, pidfd int) (*Process, error) {
 		return nil, err
 	}
 	p.Start = start
+	k.bear(&p.PIDFD)
 	return p, nil
 }
 
-// Wait waits until the child has ended, reaps it and says how it went.
+// Wait waits until the process has ended and says how that went; ECHILD for one that is not a child. A child is reaped.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	if err := p.PIDFD.Wait(ctx); err != nil {
 		return Exit{}, err
 	}
-	var info siginfoChild
+	if c := p.child; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.exit, nil
+	}
+	var exit Exit
 	var err error
-	cerr := p.control(func(fd int) {
-		for {
-			err = unix.Waitid(unix.P_PIDFD, fd, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED, nil)
-			if !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	})
+	cerr := p.control(func(fd int) { exit, _, err = waitid(fd, 0) })
 	if err := errors.Join(cerr, err); err != nil {
 		return Exit{}, fmt.Errorf("reap process %d: %w", p.PID, err)
 	}
-	if info.code == 1 { // CLD_EXITED
-		return Exit{Code: int(info.status)}, nil
-	}
-	return Exit{Code: -1, Signal: unix.Signal(info.status)}, nil
+	return exit, nil
 }
 
 // siginfoChild is siginfo_t as waitid fills it in on 64-bit Linux.
