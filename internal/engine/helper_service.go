@@ -52,12 +52,17 @@ func (s *helperService) open(ctx context.Context) (*backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.begin(ctx, b)
+	return b, nil
+}
+
+// begin is called with the lock held.
+func (s *helperService) begin(ctx context.Context, b *backend.Backend) {
 	s.tellResolvers(ctx, b)
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.backend, s.cancel = b, cancel
 	s.beside.Go(func() { _ = b.Run(own) })
 	s.beside.Go(func() { s.listen(own, b) })
-	return b, nil
 }
 
 // listen passes on what happens, and has everything served again when a helper was replaced.
@@ -118,18 +123,20 @@ func (s *helperService) tellResolvers(ctx context.Context, b *backend.Backend) {
 	}
 }
 
-// present returns the helper if there is one, running now or left by an earlier daemon.
+// present returns the helper if there is one, running now or left by an earlier daemon. It starts none: whoever looks at what
+// is served must not fail because none can be started, or a failed start could not go back.
 func (s *helperService) present(ctx context.Context) (*backend.Backend, error) {
 	s.mu.Lock()
-	b := s.backend
-	s.mu.Unlock()
-	if b != nil {
-		return b, nil
+	defer s.mu.Unlock()
+	if s.backend != nil {
+		return s.backend, nil
 	}
-	if _, err := s.options.Kernel.ReadDir(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	b, err := backend.Find(ctx, s.options)
+	if err != nil || b == nil {
+		return nil, err
 	}
-	return s.open(ctx)
+	s.begin(ctx, b)
+	return b, nil
 }
 
 // opened reports whether there is one that this daemon knows of.
@@ -204,6 +211,9 @@ func (s *helperService) Observe(ctx context.Context, networks ...string) (map[st
 		m, err = b.Observe(ctx, networks...)
 		return err
 	})
+	if backend.IsLost(err) { // a helper that has ended serves nothing, and the next one must not be waited for
+		return nil, nil
+	}
 	return m, err
 }
 
@@ -222,7 +232,10 @@ func (s *helperService) Remove(ctx context.Context, network string) error {
 	if err != nil || b == nil {
 		return err
 	}
-	return s.change(ctx, func() error { return b.Remove(ctx, network) })
+	if err = s.change(ctx, func() error { return b.Remove(ctx, network) }); backend.IsLost(err) {
+		return nil
+	}
+	return err
 }
 
 // settle is for after links of networks that were removed have gone.
@@ -285,15 +298,21 @@ func (s *helperService) forget(ctx context.Context, id spec.UUID) error {
 	return b.Forget(id)
 }
 
-// stopIfIdle ends the helper when it serves nothing, and removes its directory. Nobody may be opening it meanwhile.
+// stopIfIdle ends the helper when it serves nothing, and removes its directory, also what a start that failed left there.
+// Nobody may be opening it meanwhile.
 func (s *helperService) stopIfIdle(ctx context.Context) error {
+	if _, err := s.options.Kernel.ReadDir(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	b, err := s.present(ctx)
-	if err != nil || b == nil {
+	if err != nil {
 		return err
 	}
-	serves, err := b.Observe(ctx)
-	if err != nil || len(serves) > 0 {
-		return err
+	if b != nil {
+		serves, err := b.Observe(ctx)
+		if err != nil && !backend.IsLost(err) || len(serves) > 0 {
+			return err
+		}
 	}
 	s.close()
 	if err := backend.Stop(ctx, s.options); err != nil {

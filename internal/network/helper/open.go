@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +42,33 @@ type pidRecord struct {
 // OpenHelper finds the running helper, or starts one: when there is none, when it does not answer, and when it speaks
 // another version. What it serves is kept in the first case and empty in the others. One of another build makes room: a new
 // one is started, and the old one goes on serving until each of its networks was set again. ctx bounds opening alone.
-func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
+func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) { return o.open(ctx, true) }
+
+// FindHelper is OpenHelper for a look at what is served: where nothing is, since no helper runs, none is started, and it
+// returns nil.
+func FindHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
+	if _, err := o.Kernel.ReadDir(o.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return o.open(ctx, false)
+}
+
+// StopHelper ends the running helper, and removes what is left of one that has ended.
+func StopHelper(ctx context.Context, o HelperOptions) error {
+	h, err := FindHelper(ctx, o)
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		return h.Stop(ctx)
+	}
+	if err := errors.Join(o.Kernel.Remove(o.path(socketName)), o.Kernel.Remove(o.path(pidName))); err != nil || o.Cgroup == "" {
+		return err
+	}
+	return o.Kernel.RemoveCgroup(ctx, o.Cgroup)
+}
+
+func (o HelperOptions) open(ctx context.Context, start bool) (*Helper, error) {
 	k := o.Kernel
 	if err := errors.Join(k.Mkdir(o.Dir, 0o700), k.Mkdir(o.path(rootName), 0o555)); err != nil {
 		return nil, fmt.Errorf("open the network helper: %w", err)
@@ -53,13 +80,26 @@ func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.former, err = o.former(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("find the network helper of an earlier build: %w", err), h.Close())
+	f, err := o.former(ctx)
+	if err != nil {
+		err = fmt.Errorf("find the network helper of an earlier build: %w", err)
+		if h != nil {
+			err = errors.Join(err, h.Close())
+		}
+		return nil, err
+	}
+	if h == nil && (start || f != nil) {
+		if h, err = o.start(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("start the network helper: %w", err), f.close())
+		}
+	}
+	if h != nil {
+		h.former = f
 	}
 	return h, nil
 }
 
-// current returns the helper that is there, or a new one.
+// current returns the helper that is there; nil where there is none that can be used, or none any more.
 func (o HelperOptions) current(ctx context.Context) (*Helper, error) {
 	h, err := o.adopt(ctx)
 	switch {
@@ -76,11 +116,7 @@ func (o HelperOptions) current(ctx context.Context) (*Helper, error) {
 			return nil, fmt.Errorf("replace the network helper: %w", err)
 		}
 	}
-	h, err = o.start(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("start the network helper: %w", err)
-	}
-	return h, nil
+	return nil, nil
 }
 
 // retire makes the current helper the former one. Should there be one of those already, from an upgrade that was cut short,
@@ -190,28 +226,41 @@ func (o HelperOptions) start(ctx context.Context) (*Helper, error) {
 		return nil, err
 	}
 	if err := o.record(&p.PIDFD); err != nil {
-		return nil, errors.Join(err, o.end(ctx, p))
+		_, eerr := o.end(ctx, p)
+		return nil, errors.Join(err, eerr)
 	}
 	listener.Close() // ours: with it open, a connection to a helper that has ended would wait for ever
 	h, err := o.connect(ctx, startTimeout)
 	if err != nil {
-		said, _ := k.ReadFileLimit(o.path(logName), 4096)
-		return nil, errors.Join(fmt.Errorf("%w; it said: %q", err, said), o.end(ctx, p))
+		exit, eerr := o.end(ctx, p)
+		return nil, errors.Join(fmt.Errorf("%w (%s); it said: %q", err, exit, o.said()), eerr)
 	}
 	h.process = &p.PIDFD
 	h.wait = func(ctx context.Context) error { _, err := p.Wait(ctx); return err } // reaps: it is our child
 	return h.begin(ctx, nil)
 }
 
-// end ends a helper that was started and is of no use.
-func (o HelperOptions) end(ctx context.Context, p *host.Process) error {
-	err := o.Kernel.Signal(&p.PIDFD, unix.SIGKILL)
+// end ends a helper that was started and is of no use. It may have ended by itself.
+func (o HelperOptions) end(ctx context.Context, p *host.Process) (exit host.Exit, err error) {
+	err = o.Kernel.Signal(&p.PIDFD, unix.SIGKILL)
 	if err == nil || errors.Is(err, host.ErrGone) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), helloTimeout)
 		defer cancel()
-		_, err = p.Wait(ctx)
+		exit, err = p.Wait(ctx)
 	}
-	return errors.Join(err, p.Close())
+	return exit, errors.Join(err, p.Close())
+}
+
+// said is how what a helper wrote begins. A trace of Go's runtime is longer, and says why in its first lines.
+func (o HelperOptions) said() string {
+	f, err := o.Kernel.OpenFile(o.path(logName), os.O_RDONLY, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b := make([]byte, 1024)
+	n, _ := f.ReadAt(b, 0) // io.EOF where it is shorter
+	return strings.TrimSpace(string(b[:n]))
 }
 
 // connect says hello and nothing more.

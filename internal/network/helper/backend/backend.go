@@ -36,9 +36,22 @@ func Open(ctx context.Context, o helper.HelperOptions) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newBackend(o, h), nil
+}
+
+// Find is Open where a helper runs; where none does it starts none and returns nil.
+func Find(ctx context.Context, o helper.HelperOptions) (*Backend, error) {
+	h, err := helper.FindHelper(ctx, o)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return newBackend(o, h), nil
+}
+
+func newBackend(o helper.HelperOptions, h *helper.Helper) *Backend {
 	b := &Backend{options: o, events: make(chan helper.Event), restarts: make(chan error, 1), helper: h}
 	b.patience.began(time.Now())
-	return b, nil
+	return b
 }
 
 // Events delivers what clients do, from whichever helper there is. After a restart, and when they were read too slowly,
@@ -60,13 +73,9 @@ func (b *Backend) Run(ctx context.Context) error {
 	return b.current().Close()
 }
 
-// Stop ends the helper, for a daemon that will not come back. A Run must have returned before.
+// Stop ends the helper, if there is one, for a daemon that will not come back. A Run must have returned before.
 func Stop(ctx context.Context, o helper.HelperOptions) error {
-	h, err := helper.OpenHelper(ctx, o)
-	if err != nil {
-		return err
-	}
-	return h.Stop(ctx)
+	return helper.StopHelper(ctx, o)
 }
 
 // pump passes events on, after some of its own, until the helper is lost, which gives true, or ctx is done. A daemon
