@@ -92,15 +92,17 @@ type Engine struct {
 	healer    healer
 	now       func() time.Time
 	left      leftovers
-	switches  switches
-	why       whyNot
-	glances   glances
-	repairs   *store.Store[repaired]
-	lan       *lanbridge.Mover // nil in a session
-	orphans   orphans
-	work      sync.WaitGroup // goroutines that belong to the engine
-	ctx       context.Context
-	cancel    context.CancelFunc
+	// networksLeft are starts of networks that failed and whose parts are not gone yet.
+	networksLeft networkLeftovers
+	switches     switches
+	why          whyNot
+	glances      glances
+	repairs      *store.Store[repaired]
+	lan          *lanbridge.Mover // nil in a session
+	orphans      orphans
+	work         sync.WaitGroup // goroutines that belong to the engine
+	ctx          context.Context
+	cancel       context.CancelFunc
 }
 
 var _ server.Backend = (*Engine)(nil)

@@ -115,7 +115,7 @@ func (e *Engine) followOnce(ctx context.Context, n *network) error {
 		err = e.changeForwards(ctx, n)
 	}
 	if err == nil && e.loopback.opened() {
-		err = e.helperIfIdle(ctx)
+		e.helperIfIdle(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
 		e.troubles.solved(n.uuid, trouble)

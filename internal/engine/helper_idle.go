@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"taproom/internal/spec"
@@ -32,8 +33,28 @@ func (e *Engine) comes(n *network, doc *spec.Network) (came func()) {
 	}
 }
 
-// helperIfIdle ends the network helper when nothing needs it, and so the process for ports of the loopback.
-func (e *Engine) helperIfIdle(ctx context.Context) error {
+// helperIfIdle ends the network helper when nothing needs it, and so the process for ports of the loopback. What cannot be done
+// now is done as soon as it can be.
+func (e *Engine) helperIfIdle(ctx context.Context) {
+	err := e.stopIdle(ctx)
+	if err == nil {
+		return
+	}
+	what := err.Error() + "; it is tried again"
+	e.problem.add(e.log, what)
+	e.work.Go(func() {
+		tryAgain(e.ctx, func(ctx context.Context) error {
+			err := e.stopIdle(ctx)
+			if err == nil {
+				e.problem.solved(what)
+			}
+			return err
+		})
+	})
+}
+
+// stopIdle is one attempt.
+func (e *Engine) stopIdle(ctx context.Context) error {
 	e.idle.mu.Lock()
 	defer e.idle.mu.Unlock()
 	if len(e.idle.coming) > 0 { // whoever starts one asks again when that fails
@@ -45,16 +66,14 @@ func (e *Engine) helperIfIdle(ctx context.Context) error {
 			served, leads = served || e.serves(live), leads || e.leadsFromLoopback(live)
 		}
 	}
+	var errs []error
 	for _, p := range []struct {
 		*helperService
 		needed bool
 	}{{e.helper, served}, {e.loopback, leads}} {
-		if p.needed {
-			continue
-		}
-		if err := p.stopIfIdle(ctx); err != nil {
-			e.problem.add(e.log, err.Error())
+		if !p.needed {
+			errs = append(errs, p.stopIfIdle(ctx))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

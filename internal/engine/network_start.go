@@ -76,11 +76,8 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 	came := e.comes(n, doc)
 	err := e.activateWith(ctx, n, doc)
 	came()
-	if err == nil {
-		return nil
-	}
-	if herr := e.helperIfIdle(context.WithoutCancel(ctx)); herr != nil {
-		return errors.Join(err, herr)
+	if err != nil {
+		e.helperIfIdle(context.WithoutCancel(ctx))
 	}
 	return err
 }
@@ -88,6 +85,9 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 // activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
 func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
 	trace := job.NewTrace()
+	if err := e.clearNetworks(ctx, n.uuid); err != nil {
+		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
+	}
 	release, err := e.claimOfHost(n, doc)
 	if err == nil {
 		defer release()
@@ -98,7 +98,7 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 	}
 	if err == nil {
 		if err = e.tellNetwork(ctx, doc, "started", "begin", nil); err != nil {
-			err = errors.Join(err, e.withdraw(context.WithoutCancel(ctx), n, doc))
+			err = errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc))
 			e.tellStopped(context.WithoutCancel(ctx), doc)
 		}
 	}
@@ -138,7 +138,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 		return err
 	}
 	if err := e.keepActive(n, doc); err != nil {
-		return err
+		return errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc)) // it may have been written
 	}
 	planned()
 	err = e.carry(ctx, want.WithoutShapes(), trace)
@@ -148,11 +148,7 @@ func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace
 	if err == nil {
 		return nil
 	}
-	e.floors.bridgeThere(doc.Name, false)
-	// The same difference leads back.
-	back := context.WithoutCancel(ctx)
-	_, uerr := e.converge(back, state.State{}, withoutSysctls(want).Scope())
-	return errors.Join(err, uerr, e.actives.Delete(n.uuid.String()))
+	return errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc))
 }
 
 // carry makes the host be as a new network wants it, while firewalld, where there is one, takes its bridge.
@@ -232,7 +228,8 @@ func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
 	if v.def == nil {
 		e.forgetNetwork(ctx, n)
 	}
-	return e.helperIfIdle(ctx)
+	e.helperIfIdle(context.WithoutCancel(ctx))
+	return nil
 }
 
 // withdraw removes a network from the host.

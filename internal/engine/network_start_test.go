@@ -15,10 +15,17 @@ import (
 	"taproom/internal/spec"
 )
 
-// refusing is a firewall that takes nothing, and forgets nothing.
-type refusing struct{ meanwhile }
+// refusing is a firewall that takes nothing, and forgets nothing, until it is mended.
+type refusing struct {
+	meanwhile
+	mended bool
+}
 
 func (f *refusing) Apply(_ context.Context, add, _ []state.Element) error {
+	if f.mended {
+		f.there = add
+		return nil
+	}
 	if len(add) > 0 {
 		f.there = add
 		return errors.New("the rules are too many")
@@ -37,7 +44,11 @@ func TestAStartThatFailsTellsWhyAndWhatIsLeft(t *testing.T) {
 	ns := hosttest.NewNS(t)
 	e := small(t)
 	e.k, e.now = ns.Kernel(), time.Now
-	e.fabric = &fabric{fw: &refusing{}, zones: firewalld.New(&refusing{}, firewalld.Config{Kernel: e.k}), helper: &helperService{}}
+	own, cancel := context.WithCancel(t.Context()) // nothing is tried again but by the test
+	cancel()
+	e.ctx = own
+	rules := &refusing{}
+	e.fabric = &fabric{fw: rules, zones: firewalld.New(&refusing{}, firewalld.Config{Kernel: e.k}), helper: &helperService{}}
 	if e.actives, err = store.Open[activeNetwork](e.k, e.paths.ActiveNetworks(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -51,5 +62,15 @@ func TestAStartThatFailsTellsWhyAndWhatIsLeft(t *testing.T) {
 	if why < 0 || left < why {
 		t.Errorf("%v", err)
 	}
-	ns.Run("ip", "link", "delete", "virbr-lab")
+	e.work.Wait()
+	if err := e.clearNetworks(t.Context(), n.uuid); err == nil || !strings.Contains(err.Error(), "the rules are stuck") || len(e.problem.all()) != 1 {
+		t.Errorf("the next start, with the rules still stuck: %v; problems %q", err, e.problem.all())
+	}
+	rules.mended = true
+	if err := e.clearNetworks(t.Context(), n.uuid); err != nil {
+		t.Errorf("the next start: %v", err)
+	}
+	if l, err := e.k.LinkByName("virbr-lab"); err == nil || len(rules.there) > 0 {
+		t.Errorf("left: link %+v, elements %v", l, rules.there)
+	}
 }

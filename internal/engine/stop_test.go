@@ -20,8 +20,9 @@ func small(t *testing.T) *Engine {
 	t.Cleanup(k.Close)
 	e := &Engine{
 		k: k, log: slog.New(slog.DiscardHandler), paths: NewPaths(t.TempDir()), hub: newHub(), now: time.Now,
-		domains: newRegistry[*domain](), networks: newRegistry[*network](),
+		domains: newRegistry[*domain](), networks: newRegistry[*network](), ctx: t.Context(),
 	}
+	t.Cleanup(e.work.Wait)
 	if err := os.MkdirAll(e.paths.Run, 0o755); err != nil {
 		t.Fatal(err)
 	}

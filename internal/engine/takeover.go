@@ -53,7 +53,8 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		return err
 	}
 	e.glance(ctx, e.networks.all())
-	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.sweepPorts(), e.helperIfIdle(ctx))
+	e.helperIfIdle(ctx)
+	return errors.Join(e.sweep(guests), e.sweepLeases(ctx), e.sweepPorts())
 }
 
 // recallNetworks reads which networks should be up, and adds what they mean to want.

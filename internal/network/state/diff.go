@@ -154,6 +154,9 @@ func (d *differ) removals() {
 	}
 	for _, name := range sortedKeys(d.old.Bridges) {
 		have := d.old.Bridges[name]
+		if d.old.Owner != "" && have.Owner != "" && have.Owner != d.old.Owner {
+			continue
+		}
 		if want, ok := d.want.Bridges[name]; !ok || have.Owner != "" && have.Owner != want.Owner {
 			d.linkRemovals = append(d.linkRemovals, d.remove(name, have.Owner))
 		}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"taproom/internal/network/state"
+	"taproom/internal/spec"
+)
+
+// networkLeftovers are networks whose start failed, and whose parts could not be removed then: the host refused that too. Each
+// is tried again until nothing is left, and before the next start of any network.
+type networkLeftovers struct {
+	mu  sync.Mutex
+	all map[*networkLeftover]bool
+}
+
+type networkLeftover struct {
+	label string
+	uuid  spec.UUID
+	made  state.State // what its start would have made
+
+	mu   sync.Mutex
+	gone bool
+}
+
+// revertStart leads from a start that failed back to nothing, by the same difference. What cannot be removed now is removed as
+// soon as it can be.
+func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network) error {
+	e.floors.bridgeThere(doc.Name, false)
+	made, err := e.compileNetwork(doc)
+	if err != nil {
+		return err
+	}
+	l := &networkLeftover{label: n.label, uuid: n.uuid, made: withoutSysctls(made)}
+	if err = e.clearNetwork(ctx, l); err == nil {
+		return nil
+	}
+	e.networksLeft.add(l)
+	what := fmt.Sprintf("network '%s' did not start and left something behind: %v; it is tried again", l.label, err)
+	e.problem.add(e.log, what)
+	e.work.Go(func() {
+		tryAgain(e.ctx, func(ctx context.Context) error { // when the engine ends, the next daemon removes what nobody wants
+			err := e.clearNetwork(ctx, l)
+			if err == nil {
+				e.problem.solved(what)
+			}
+			return err
+		})
+	})
+	return fmt.Errorf("what was made is still there: %w; removing it is tried again", err)
+}
+
+func (s *networkLeftovers) add(l *networkLeftover) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[*networkLeftover]bool{}
+	}
+	s.all[l] = true
+}
+
+// clearNetwork removes what a start left, and its record. What is gone is no error.
+func (e *Engine) clearNetwork(ctx context.Context, l *networkLeftover) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil
+	}
+	scope := l.made.Scope()
+	scope.Owner = l.uuid.String() // the name of its bridge may have become another network's
+	_, err := e.converge(ctx, state.State{}, scope)
+	if err = errors.Join(err, e.actives.Delete(l.uuid.String())); err != nil {
+		return err
+	}
+	l.gone = true
+	e.networksLeft.mu.Lock()
+	defer e.networksLeft.mu.Unlock()
+	delete(e.networksLeft.all, l)
+	return nil
+}
+
+// clearNetworks removes what starts that failed have left, before a network starts: another one may want the same name and
+// addresses, and the next start of the same one must not find its parts removed under it.
+func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID) error {
+	e.networksLeft.mu.Lock()
+	all := slices.Collect(maps.Keys(e.networksLeft.all))
+	e.networksLeft.mu.Unlock()
+	for _, l := range all {
+		if err := e.clearNetwork(ctx, l); err != nil && l.uuid == starts {
+			return fmt.Errorf("what its last start left cannot be removed: %w", err)
+		}
+	}
+	return nil
+}
