@@ -30,9 +30,30 @@ func (s *starting) settle(ctx context.Context) error {
 		err = errors.Join(err, s.e.saveRecord(s.running))
 	}
 	if err != nil { // the guest is there: a daemon that finds the older record adopts it all the same
-		s.e.problem.add(s.e.log, "domain '"+s.d.label+"' runs, and that cannot be written down: "+err.Error())
+		s.e.writeLater(s.d, s.running, err)
 	}
 	return nil
+}
+
+// writeLater writes the record of a guest that runs as soon as that can be done, unless the guest has ended before.
+func (e *Engine) writeLater(d *domain, run *running, why error) {
+	what := "domain '" + d.label + "' runs, and that cannot be written down: " + why.Error() + "; it is tried again"
+	e.problem.add(e.log, what)
+	write := func(ctx context.Context) error {
+		j, err := d.slot.Begin(ctx, "write down domain '"+d.label+"'")
+		if err != nil {
+			return err
+		}
+		defer j.End()
+		if d.view().run == run {
+			err = e.saveRecord(run)
+		}
+		if err == nil {
+			e.problem.solved(what)
+		}
+		return err
+	}
+	e.work.Go(func() { tryAgain(e.ctx, write) })
 }
 
 // instruct tells QEMU what its command line could not, and to go.
