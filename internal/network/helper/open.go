@@ -70,8 +70,10 @@ func StopHelper(ctx context.Context, o HelperOptions) error {
 
 func (o HelperOptions) open(ctx context.Context, start bool) (*Helper, error) {
 	k := o.Kernel
-	if err := errors.Join(k.Mkdir(o.Dir, 0o700), k.Mkdir(o.path(rootName), 0o555)); err != nil {
-		return nil, fmt.Errorf("open the network helper: %w", err)
+	if start { // a look leaves nothing
+		if err := errors.Join(k.Mkdir(o.Dir, 0o700), k.Mkdir(o.path(rootName), 0o555)); err != nil {
+			return nil, fmt.Errorf("open the network helper: %w", err)
+		}
 	}
 	if _, err := k.SweepTemp(o.Dir); err != nil { // a daemon may have died while it wrote the pid file
 		return nil, fmt.Errorf("open the network helper: %w", err)
