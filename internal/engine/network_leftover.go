@@ -48,6 +48,7 @@ func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network)
 			err := e.clearNetwork(ctx, l)
 			if err == nil {
 				e.problem.solved(what)
+				e.helperIfIdle(ctx) // it may have served this network until now
 			}
 			return err
 		})
