@@ -62,7 +62,7 @@ func (b *Backend) Events() <-chan helper.Event { return b.events }
 // is no new one yet. Deliveries that nobody took are merged.
 func (b *Backend) Restarted() <-chan error { return b.restarts }
 
-// Run replaces the helper when it ends: at once, unless it ends again and again, and then with pauses of up to a minute,
+// Run replaces the helper when it ends: at once, unless it ends again and again, and then with pauses of up to five seconds,
 // until ctx is done. Then it lets go of the helper, which goes on answering.
 func (b *Backend) Run(ctx context.Context) error {
 	for lost := b.pump(ctx); lost; lost = b.pump(ctx, helper.Event{Missed: true}) {

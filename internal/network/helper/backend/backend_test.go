@@ -108,6 +108,31 @@ func TestAPlanIsEmptyOnceTheServiceIsSet(t *testing.T) {
 	}
 }
 
+func TestFind_StartsNoHelper(t *testing.T) {
+	t.Parallel()
+	ctx, b, o, _ := open(t)
+	none := o
+	none.Dir = filepath.Join(t.TempDir(), "none")
+	if found, err := backend.Find(ctx, none); found != nil || err != nil {
+		t.Errorf("found %v, %v where there is no directory", found, err)
+	}
+	if _, err := os.Stat(none.Dir); err == nil {
+		t.Error("a look made the directory")
+	}
+	if err := os.Mkdir(none.Dir, 0o700); err != nil { // as a start that failed leaves it
+		t.Fatal(err)
+	}
+	if found, err := backend.Find(ctx, none); found != nil || err != nil {
+		t.Errorf("found %v, %v where none runs", found, err)
+	}
+	if err := backend.Stop(ctx, none); err != nil {
+		t.Errorf("stop where none runs: %v", err)
+	}
+	if _, err := b.Observe(ctx); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+}
+
 func TestAServiceOfAnotherNetworkIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx, b, _, index := open(t)

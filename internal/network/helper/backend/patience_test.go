@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPausesBeginAfterFiveEndsInARowAndGrowToAMinute(t *testing.T) {
+func TestPatience_PausesBeginAfterFiveEndsInARowAndGrowToFiveSeconds(t *testing.T) {
 	t.Parallel()
 	var p patience
 	now := time.Unix(0, 0)
@@ -19,7 +19,7 @@ func TestPausesBeginAfterFiveEndsInARowAndGrowToAMinute(t *testing.T) {
 		}
 		return pauses
 	}
-	if d := cmp.Diff([]time.Duration{0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60}, ends(13, time.Second)); d != "" {
+	if d := cmp.Diff([]time.Duration{0, 0, 0, 0, 0, 1, 2, 4, 5, 5, 5, 5, 5}, ends(13, time.Second)); d != "" {
 		t.Error(d)
 	}
 	// One that held for a while begins a new row.
