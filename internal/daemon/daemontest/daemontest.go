@@ -58,7 +58,7 @@ func Serve() {
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	o := daemon.Options{
-		Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: thief(hook()), ResolvConf: filepath.Join(root, resolvConf),
+		Root: root, Programs: programs(), Cache: cache(), Log: log, Hook: refuser(root, thief(hook())), ResolvConf: filepath.Join(root, resolvConf),
 	}
 	if os.Getenv(envSession) != "" { // in the user's own directories
 		o.Root, o.Cache, o.Programs = "", "", filepath.Join(root, "bin")
