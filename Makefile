@@ -12,7 +12,7 @@ HOST_CMDS   := taproom taproomd taproom-launch taproom-vnet
 GOTESTSUM   := build/gotestsum
 GO_TEST      = $(GOTESTSUM) --format standard-verbose --jsonfile build/tests/$@.json -- -count=1
 
-.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash bench bench-counters counters-seal counters-twice bench-peers bench-ab report-check promises fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report clean
+.PHONY: run test long soak build check lint race fuzz clients clients-new nics shape desktop guest-debian lab fresh appliance appliance-long appliance-libvirt appliance-twice crash cycles bench bench-counters counters-seal counters-twice bench-peers bench-ab report-check promises fmt setup-build setup-run setup-test setup-race setup-desktop setup-guest setup-lab setup-fresh setup-appliance setup-report clean
 
 run: setup-run build ## install what is missing, build, run the two documents of examples/ from end to end
 	bin/taproom demo
@@ -21,7 +21,7 @@ test: setup-test build $(GOTESTSUM) ## install what the tests need, run all of t
 	TAPROOM_BIN=$(CURDIR)/bin go run -C tools ./lane test -repo $(CURDIR) -gotestsum $(CURDIR)/$(GOTESTSUM)
 
 # Each target of the long lane with the minutes that it takes on two cores.
-LONG   := clients-new:8 nics:8 desktop:4 guest-debian:6 lab:22 fuzz:8 counters-twice:4
+LONG   := clients-new:8 nics:8 desktop:4 guest-debian:6 lab:22 fuzz:8 counters-twice:4 cycles:25
 BUDGET ?= 0
 long: setup-build ## the longer targets one after another; none of them ends the run, and the last lines say which failed. BUDGET=40m is a limit
 	go run -C tools ./lane long -repo $(CURDIR) -budget $(BUDGET) -rotate $$(git rev-parse HEAD) $(LONG)
@@ -58,6 +58,9 @@ race: setup-race setup-test build ## the tests again under the race detector
 
 crash: setup-test build ## the daemon is killed at every call, and 1000 times at random (the tests: 200 times); everything is started again after each
 	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin go test -count=1 -timeout 60m ./internal/daemon/crashtest
+
+cycles: setup-test build $(GOTESTSUM) ## a network is started and stopped 10000 times, and the process that serves it killed 1000 times: nothing adds up. TAPROOM_ROUNDS=1000 is another number
+	TAPROOM_LONG=1 TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) -timeout 60m ./internal/daemon/cycletest
 
 clients: setup-test build $(GOTESTSUM) ## the distribution's clients alone
 	TAPROOM_BIN=$(CURDIR)/bin $(GO_TEST) ./internal/daemon/clienttest ./internal/daemon/crowdtest ./internal/api/server

@@ -1,0 +1,3 @@
+// Package cycletest starts and stops networks again and again, and kills the processes that serve them: nothing adds up, and
+// guests are served again. It has tests only.
+package cycletest
