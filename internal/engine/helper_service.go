@@ -314,11 +314,25 @@ func (s *helperService) stopIfIdle(ctx context.Context) error {
 			return err
 		}
 	}
-	s.close()
-	if err := backend.Stop(ctx, s.options); err != nil {
-		return fmt.Errorf("stop the network helper: %w", err)
+	for {
+		s.close()
+		if done, err := s.stop(ctx); done {
+			return err
+		}
 	}
-	return s.options.Kernel.RemoveAll(s.options.Dir)
+}
+
+// stop ends the helper, unless somebody has found it again since it was closed: that one would have it replaced.
+func (s *helperService) stop(ctx context.Context) (done bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.backend != nil {
+		return false, nil
+	}
+	if err := backend.Stop(ctx, s.options); err != nil {
+		return true, fmt.Errorf("stop the network helper: %w", err)
+	}
+	return true, s.options.Kernel.RemoveAll(s.options.Dir)
 }
 
 // close lets go of the helper, which goes on answering.
