@@ -209,7 +209,7 @@ func TestBadCallIsAnsweredWithAnErrorAndTheConnectionGoesOn(t *testing.T) {
 		{"no arguments", ok, nil, virterr.RPC},
 		{"string longer than the message", ok, []byte{0, 0, 1, 0, 'a', 0, 0, 0}, virterr.RPC},
 		{"string of 4 GiB", ok, []byte{0xff, 0xff, 0xff, 0xff}, virterr.RPC},
-		{"trailing bytes", ok, []byte{0, 0, 0, 1, 'a', 0, 0, 0, 1}, virterr.RPC},
+		{"trailing bytes are ignored", ok, []byte{0, 0, 0, 1, 'a', 0, 0, 0, 1}, virterr.NoDomain},
 	} {
 		w.write(remote.AppendRaw(nil, c.h, c.body))
 		h, body := w.message()

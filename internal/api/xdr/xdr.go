@@ -1,11 +1,15 @@
 // Package xdr is the external data representation of RFC 4506, as far as libvirt's protocol uses it.
 //
+// Decoding accepts what the C decoder of libtirpc accepts, which libvirt's daemons use: clients that are not libvirt's own
+// rely on it. Encoding writes the standard's form.
+//
 // A type describes itself once: its XDR method names its fields in order, and a Coder either writes them or fills them.
 // Nothing is reflected upon. Decoding never allocates more than the message that is being read can hold, and the first
 // error sticks, so that XDR methods are straight lines. Encoding only reads the value: values may be shared.
 package xdr
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,12 +49,10 @@ func Append(dst []byte, v Value) ([]byte, error) {
 	return x.buf, nil
 }
 
-// Decode fills v from the whole of b; bytes that are left over are an error. Strings and opaque data are copied.
+// Decode fills v from b. Bytes behind the value are ignored, as libvirt's daemons ignore them. Strings and opaque data are
+// copied.
 func Decode(b []byte, v Value) error {
-	n, err := DecodePrefix(b, v)
-	if err == nil && n != len(b) {
-		return fmt.Errorf("%w: %d bytes behind the end of the value", ErrMalformed, len(b)-n)
-	}
+	_, err := DecodePrefix(b, v)
 	return err
 }
 
@@ -133,19 +135,16 @@ func (x *Coder) Double(v *float64) {
 	}
 }
 
-// Bool is an int that is 0 or 1.
+// Bool is an int: 0 is false and 1 is true. Every other value is read as true; go-libvirt writes 0x01000000 before an
+// optional value that is present.
 func (x *Coder) Bool(v *bool) {
 	var u uint32
 	if *v {
 		u = 1
 	}
 	x.Uint32(&u)
-	if u > 1 {
-		x.Failf("boolean is %d", u)
-		return
-	}
 	if x.decode {
-		*v = u == 1
+		*v = u != 0
 	}
 }
 
@@ -160,7 +159,8 @@ func (x *Coder) Fixed(b []byte) {
 	x.skipPad(len(b))
 }
 
-// String is a string of up to MaxString bytes.
+// String is a string of up to MaxString bytes. Zero bytes at its end are dropped: a client may count the terminator of a C
+// string.
 func (x *Coder) String(s *string) {
 	n := x.length(len(*s), MaxString)
 	if !x.decode {
@@ -170,7 +170,7 @@ func (x *Coder) String(s *string) {
 		}
 		return
 	}
-	*s = string(x.take(n))
+	*s = string(bytes.TrimRight(x.take(n), "\x00"))
 	x.skipPad(n)
 }
 
@@ -188,7 +188,8 @@ func (x *Coder) Opaque(b *[]byte, max int) {
 	x.skipPad(n)
 }
 
-// CString is a C character array of fixed size: every character travels as an int. It ends at the first zero.
+// CString is a C character array of fixed size: every character travels as an int, of which the lowest byte is read. It ends
+// at the first zero; the last character is the terminator, whatever it is.
 func (x *Coder) CString(s *string, size int) {
 	if !x.decode && len(*s) >= size {
 		x.Failf("%q does not fit into %d characters", *s, size)
@@ -202,20 +203,13 @@ func (x *Coder) CString(s *string, size int) {
 			c = int32(int8((*s)[i]))
 		}
 		x.Int32(&c)
-		if c < math.MinInt8 || c > math.MaxUint8 {
-			x.Failf("%d in a character array is not a character", c)
-			return
-		}
-		ended = ended || c == 0
+		ended = ended || byte(c) == 0 || i == size-1
 		if x.decode && !ended {
 			out = append(out, byte(c))
 		}
 	}
 	if x.decode {
 		*s = string(out)
-		if !ended {
-			x.Failf("character array of %d has no end", size)
-		}
 	}
 }
 

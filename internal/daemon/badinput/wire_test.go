@@ -105,10 +105,9 @@ func TestCallsThatAreNoneAreAnswered(t *testing.T) {
 		{"a reply", say(words(28, remote.ProgramRemote, 1, 1, 1, 0, 0)), virterr.RPC, "Unexpected message type 1"},
 		{"too early", say(words(28, remote.ProgramRemote, 1, remote.ProcConnectGetHostname, 0, 0, 0)), virterr.InternalError, "internal error: hypervisor connection not open"},
 		{"too short", say(words(28, remote.ProgramRemote, 1, remote.ProcConnectOpen, 0, 0, 0)), virterr.RPC, "Unable to decode the arguments of CONNECT_OPEN: malformed XDR: 4 bytes wanted at offset 0, 0 left"},
-		{"too long", say(words(36, remote.ProgramRemote, 1, remote.ProcAuthList, 0, 0, 0, 1, 2)), virterr.RPC, "Unable to decode the arguments of AUTH_LIST: malformed XDR: 8 bytes behind the end of the value"},
 		{"string without end", say(words(36, remote.ProgramRemote, 1, remote.ProcConnectOpen, 0, 0, 0, 1, 0xffffffff)), virterr.RPC, "Unable to decode the arguments of CONNECT_OPEN: malformed XDR: length 4294967295 is over the limit of 4194304"},
 		{"address of nobody", say(append(words(44, remote.ProgramRemote, 1, remote.ProcConnectOpen, 0, 0, 0, 1, 1), 'q', 1, 2, 3, 0, 0, 0, 0)), virterr.NoConnect, "no connection driver available for q"},
-		{"flag that is none", say(words(36, remote.ProgramRemote, 1, remote.ProcConnectOpen, 0, 0, 0, 7, 0)), virterr.RPC, "Unable to decode the arguments of CONNECT_OPEN: malformed XDR: boolean is 7"},
+		{"present by 7, and absent", say(words(32, remote.ProgramRemote, 1, remote.ProcConnectOpen, 0, 0, 0, 7)), virterr.RPC, "Unable to decode the arguments of CONNECT_OPEN: malformed XDR: 4 bytes wanted at offset 4, 0 left"},
 	}...)
 }
 
