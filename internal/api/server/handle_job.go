@@ -100,7 +100,7 @@ func bindScreens(p *program) {
 			return err
 		}
 		*r = remote.OptNonEmpty(mime)
-		return q.conn.openStream(q, download{bytes.NewReader(picture)})
+		return q.conn.openDownload(q, readOnly{bytes.NewReader(picture)})
 	})
 	bind(p, remote.ProcDomainOpenConsole, func(q *request, a *remote.DomainOptStringFlags, _ *xdr.Void) error {
 		rw, err := q.backend.OpenConsole(q.ctx, a.UUID, a.S.S, a.Flags)

@@ -101,6 +101,6 @@ func bindVolumeJobs(p *program) {
 		if err != nil {
 			return err
 		}
-		return q.conn.openStream(q, r)
+		return q.conn.openDownload(q, r)
 	})
 }

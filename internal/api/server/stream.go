@@ -28,16 +28,19 @@ type stream struct {
 	done    chan struct{}
 	once    sync.Once
 	upload  bool // what the client sends is written at once: who sends faster than a disk takes it has to wait
+	// download says that data only goes to the client; what the client sends is dropped.
+	download bool
+	release  func() error // closes rw, once
 }
 
-// download is a stream that only goes to the client. What the client sends on it is dropped.
-type download struct{ io.Reader }
+// readOnly is an io.Reader where a stream wants more.
+type readOnly struct{ io.Reader }
 
 // Write implements io.Writer.
-func (download) Write(b []byte) (int, error) { return len(b), nil }
+func (readOnly) Write(b []byte) (int, error) { return len(b), nil }
 
 // Close implements io.Closer.
-func (download) Close() error { return nil }
+func (readOnly) Close() error { return nil }
 
 // openStream makes a stream of the call's serial. It moves data once the reply has been written.
 func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
@@ -46,6 +49,14 @@ func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
 		c.calls.Go(s.output)
 		c.calls.Go(s.feed)
 	}
+	return c.addStream(q, s)
+}
+
+// openDownload is openStream for what only goes to the client. What it reads from is closed before the client learns of the
+// end: go-libvirt does not finish a stream that it has read to its end.
+func (c *conn) openDownload(q *request, rw io.ReadWriteCloser) error {
+	s := &stream{rw: rw, download: true}
+	q.after = func() { c.calls.Go(s.output) }
 	return c.addStream(q, s)
 }
 
@@ -64,7 +75,7 @@ func (c *conn) addStream(q *request, s *stream) (err error) {
 	}()
 	h := q.header
 	h.Type = remote.Stream
-	s.conn, s.header, s.done = c, h, make(chan struct{})
+	s.conn, s.header, s.done, s.release = c, h, make(chan struct{}), sync.OnceValue(s.rw.Close)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams == nil {
@@ -97,7 +108,7 @@ func (c *conn) handleStream(h remote.Header, body []byte) error {
 		}
 		return c.confirm(s.header)
 	}
-	if len(body) == 0 {
+	if len(body) == 0 || s.download {
 		return nil
 	}
 	if s.upload {
@@ -139,6 +150,12 @@ func (s *stream) output() {
 		case s.ended():
 			return
 		case errors.Is(err, io.EOF):
+			if s.download {
+				if err := s.release(); err != nil {
+					s.fail(err)
+					return
+				}
+			}
 			_ = s.sendData(nil) // an empty message is the end; the client then finishes the stream
 		default:
 			s.fail(err)
@@ -205,7 +222,7 @@ func (s *stream) finish() (first bool, err error) {
 		s.conn.mu.Lock()
 		delete(s.conn.streams, s.header.Serial)
 		s.conn.mu.Unlock()
-		err = s.rw.Close()
+		err = s.release()
 	})
 	return first, err
 }
