@@ -38,10 +38,13 @@ type conn struct {
 	heard     atomic.Bool // a message came since the last beat
 	silent    int         // beats without one; the keepalive loop's alone
 
+	large atomic.Int64 // bytes of the budget for replies
+
 	// What follows is the reading goroutine's alone.
-	buf  [smallMessage]byte
-	have int
-	in   inbox
+	buf     [smallMessage]byte
+	have    int
+	in      inbox
+	message []byte // a large message, which the budget counts
 
 	mu       sync.Mutex
 	open     bool
@@ -54,19 +57,20 @@ type conn struct {
 	nextReg  int32
 }
 
-func newConn(s *Server, nc net.Conn, readOnly bool) *conn {
+func newConn(s *Server, nc net.Conn, p peer, readOnly bool) *conn {
 	c := &conn{
 		srv:      s,
 		nc:       nc,
 		in:       newInbox(nc),
-		peer:     peerOf(nc),
+		peer:     p,
 		readOnly: readOnly,
 		slots:    make(chan struct{}, s.opts.InFlight),
 		priority: make(chan struct{}, s.opts.InFlight),
 		gone:     make(chan struct{}),
 	}
 	c.asked, c.leave = context.WithCancel(s.ctx)
-	c.out.init(nc, &s.bufs, s.opts.EventQueue, c.calls.Go)
+	c.out.init(nc, &s.bufs, c.calls.Go)
+	c.out.limit, c.out.most = s.opts.EventQueue, s.opts.Limits.EventBytes
 	return c
 }
 
@@ -76,6 +80,7 @@ func (c *conn) serve() {
 	c.calls.Add(1) // held until the end: flushes may start at any time before it
 	c.srv.log.Debug("client connected", "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "read-only", c.readOnly)
 	err := c.read()
+	c.dropMessage()
 	closeFiles(c.in.files)
 	close(c.gone)
 	c.leave()
@@ -130,6 +135,9 @@ func (c *conn) read() error {
 			return err
 		}
 		c.heard.Store(true)
+		if msg == nil { // it was refused
+			continue
+		}
 		h := remote.ParseHeader(msg)
 		if h.Type == remote.CallWithFDs {
 			if err := c.handleWithFiles(msg); err != nil {
@@ -144,7 +152,7 @@ func (c *conn) read() error {
 	}
 }
 
-// next returns one whole message. It is valid until consume.
+// next returns one whole message, or nil for one that was too large and has been answered. It is valid until consume.
 func (c *conn) next() ([]byte, error) {
 	n, err := c.fill(remote.LengthSize, 0)
 	if err != nil {
@@ -160,7 +168,17 @@ func (c *conn) next() ([]byte, error) {
 		}
 		return c.buf[:size], c.whole(n)
 	}
-	msg, err := c.large(int(size))
+	if size > FreeMessage {
+		if c.mayOnlyRead() {
+			return nil, c.refuse(int(size))
+		}
+		msg, err := c.receiveLarge(int(size))
+		if err != nil {
+			return nil, err
+		}
+		return msg, c.whole(1)
+	}
+	msg, err := c.receive(int(size))
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +209,8 @@ func (c *conn) fill(want, waited int) (int, error) {
 	return waited, nil
 }
 
-// large reads a message that does not fit into buf. Memory grows with what came, not with what was announced.
-func (c *conn) large(size int) ([]byte, error) {
+// receive reads a message that does not fit into buf. Memory grows with what came, not with what was announced.
+func (c *conn) receive(size int) ([]byte, error) {
 	if err := c.deadline(); err != nil {
 		return nil, err
 	}
@@ -243,7 +261,11 @@ func (c *conn) stoppable(t time.Time) error {
 
 // consume makes room for the next message.
 func (c *conn) consume(msg []byte) {
-	if len(msg) > smallMessage {
+	switch {
+	case len(msg) > FreeMessage:
+		c.dropMessage()
+		return
+	case len(msg) > smallMessage:
 		c.srv.bufs.put(msg)
 		return
 	}

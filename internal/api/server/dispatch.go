@@ -30,7 +30,8 @@ type invocation interface {
 // entry is a row of the protocol's table with what answers it.
 type entry struct {
 	remote.Procedure
-	read func(body []byte) (invocation, error)
+	read     func(body []byte) (invocation, error)
+	expected expectation // the size of a reply
 }
 
 // program is the entries of one program, by number.
@@ -43,7 +44,9 @@ func newProgram(table []remote.Procedure) *program {
 	}
 	p := &program{entries: make([]*entry, last+1)}
 	for i := range table {
-		p.entries[table[i].Number] = &entry{Procedure: table[i]}
+		e := &entry{Procedure: table[i]}
+		e.expected.begin(e.NewRet())
+		p.entries[table[i].Number] = e
 	}
 	return p
 }
@@ -139,8 +142,13 @@ func (c *conn) admit(e *entry) error {
 
 // call runs the call: here when it is quick, on a goroutine of its own otherwise.
 func (c *conn) call(h remote.Header, e *entry, inv invocation, files []*os.File) error {
+	r, err := c.reserve(e)
+	if err != nil {
+		closeFiles(files)
+		return err
+	}
 	if e.Has(remote.Quick) {
-		return c.answer(h, e, inv, files)
+		return c.answer(h, e, inv, files, r)
 	}
 	slots := c.slots
 	if e.Has(remote.Priority) {
@@ -149,18 +157,20 @@ func (c *conn) call(h remote.Header, e *entry, inv invocation, files []*os.File)
 	select {
 	case slots <- struct{}{}:
 	case <-c.srv.stopping:
+		c.unreserve(r)
 		closeFiles(files)
 		return errGone
 	}
 	c.calls.Go(func() {
 		defer func() { <-slots }()
-		_ = c.answer(h, e, inv, files) // a client that is gone is noticed by read
+		_ = c.answer(h, e, inv, files, r) // a client that is gone is noticed by read
 	})
 	return nil
 }
 
-// answer runs the call and writes its reply.
-func (c *conn) answer(h remote.Header, e *entry, inv invocation, files []*os.File) error {
+// answer runs the call, writes its reply, and gives back what was reserved for that.
+func (c *conn) answer(h remote.Header, e *entry, inv invocation, files []*os.File, r reservation) error {
+	defer func() { c.unreserve(r) }()
 	q := &request{ctx: c.srv.ctx, conn: c, backend: c.srv.backend, header: h, files: files}
 	defer func() { closeFiles(q.files); closeFiles(q.given) }()
 	if err := c.guarded(q, e, inv); err != nil {
@@ -171,10 +181,14 @@ func (c *conn) answer(h remote.Header, e *entry, inv invocation, files []*os.Fil
 	if len(q.given) > 0 {
 		return c.answerWithFiles(q, reply, inv)
 	}
-	buf, err := remote.Append(c.srv.bufs.get(), reply, inv.result())
+	buf, err := remote.Append(c.srv.bufs.sized(r.budget), reply, inv.result())
 	if err != nil {
 		c.srv.log.Error("encode a reply", "procedure", e.Name, "error", err)
 		return c.reject(h, virterr.New(virterr.RPC, "Unable to encode the reply of %s: %w", e.Name, err))
+	}
+	e.expected.observe(len(buf))
+	if err := c.settle(&r, int64(len(buf))); err != nil {
+		return err
 	}
 	if err := c.out.send(buf); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"slices"
 
 	"taproom/internal/api/remote"
@@ -93,17 +94,25 @@ func (s *Server) publish(e Event) {
 		return
 	}
 	forms := e.forms()
+	messages := map[eventMessage][]byte{}
 	for c := range s.subs {
 		c.mu.Lock()
 		for _, r := range c.regs {
-			for _, f := range forms {
-				if f.matches(r) {
-					c.postEvent(f, r)
+			for i := range forms {
+				if forms[i].matches(r) {
+					c.postEvent(messages, eventMessage{&forms[i], r.id, r.legacy})
 				}
 			}
 		}
 		c.mu.Unlock()
 	}
+}
+
+// eventMessage says what an event's message depends on. Clients that chose the same share its bytes, which nobody changes.
+type eventMessage struct {
+	form     *form
+	callback int32
+	legacy   bool
 }
 
 // form is one way an event travels. Some have two: an I/O error with and without its reason.
@@ -124,20 +133,31 @@ func (f *form) matches(r registration) bool {
 		(r.wants == nil || r.wants(f.name))
 }
 
-func (c *conn) postEvent(f form, r registration) {
+func (c *conn) postEvent(messages map[eventMessage][]byte, m eventMessage) {
+	buf, made := messages[m]
+	if !made {
+		buf = c.srv.encodeEvent(m)
+		messages[m] = buf
+	}
+	if buf != nil && errors.Is(c.out.post(buf), errFull) {
+		c.logCut("client does not read its events, disconnecting it", c.srv.opts.Limits.EventBytes)
+	}
+}
+
+// encodeEvent returns a message, or nil for one that cannot be encoded.
+func (s *Server) encodeEvent(m eventMessage) []byte {
+	f := m.form
 	h := remote.Header{Program: remote.ProgramRemote, Version: remote.Version, Procedure: f.procedure, Type: remote.Message}
-	if r.legacy {
+	if m.legacy {
 		h.Procedure = f.legacy
 	}
 	if f.program != 0 {
 		h.Program = f.program
 	}
-	buf, err := remote.Append(nil, h, f.payload(r.id, r.legacy))
+	buf, err := remote.Append(nil, h, f.payload(m.callback, m.legacy))
 	if err != nil {
-		c.srv.log.Error("encode an event", "procedure", h.Procedure, "error", err)
-		return
+		s.log.Error("encode an event", "procedure", h.Procedure, "error", err)
+		return nil
 	}
-	if c.out.post(buf) != nil {
-		c.srv.log.Warn("client does not read its events, disconnecting it", "client", c.id, "pid", c.peer.PID)
-	}
+	return slices.Clip(buf)
 }

@@ -16,3 +16,10 @@ func (s *Server) Registered(kind int32) int {
 	}
 	return n
 }
+
+// LargeReplies is how many bytes of large replies are counted.
+func (s *Server) LargeReplies() int64 {
+	s.replies.mu.Lock()
+	defer s.replies.mu.Unlock()
+	return s.replies.used
+}

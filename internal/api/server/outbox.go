@@ -3,10 +3,16 @@ package server
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
-var errGone = errors.New("client is gone")
+var (
+	errGone = errors.New("client is gone")
+	errFull = errors.New("client does not read")
+)
 
 // buffers keeps buffers for messages. Large ones are left to the collector, so that one big document does not stay.
 type buffers struct{ pool sync.Pool }
@@ -20,6 +26,9 @@ func (b *buffers) get() []byte {
 	return make([]byte, 0, 1024)
 }
 
+// sized returns a buffer with room for what is expected.
+func (b *buffers) sized(n int64) []byte { return slices.Grow(b.get(), int(n)) }
+
 func (b *buffers) put(buf []byte) {
 	if cap(buf) <= keepBuffer {
 		b.pool.Put(&buf)
@@ -31,8 +40,9 @@ func (b *buffers) put(buf []byte) {
 type outbox struct {
 	nc    net.Conn
 	bufs  *buffers
-	limit int // of the queue
 	spawn func(func())
+	limit int   // messages of the queue
+	most  int64 // bytes of the queue
 
 	mu      sync.Mutex
 	idle    sync.Cond // nobody writes, or dead
@@ -40,19 +50,94 @@ type outbox struct {
 	dead    bool
 	quiet   bool // nothing is queued any more
 	queue   net.Buffers
+	queued  int64 // bytes in queue, and of those that are being written from it
+	claimed int64 // bytes of replies that are expected, or wait to be written
+
+	moved atomic.Int64 // when the client last took something of what is written, in nanoseconds
 }
 
-func (o *outbox) init(nc net.Conn, bufs *buffers, limit int, spawn func(func())) {
-	o.nc, o.bufs, o.limit, o.spawn = nc, bufs, limit, spawn
+func (o *outbox) init(nc net.Conn, bufs *buffers, spawn func(func())) {
+	o.nc, o.bufs, o.spawn = nc, bufs, spawn
 	o.idle.L = &o.mu
 }
 
 // send writes buf and gives it back to the pool. It waits for its turn and for the client.
 func (o *outbox) send(buf []byte) error {
-	return o.turn(buf, func() error {
-		_, err := o.nc.Write(buf)
-		return err
-	})
+	return o.turn(buf, func() error { return o.write(buf) })
+}
+
+// write writes in steps, so that a client that reads slowly is told from one that does not read.
+func (o *outbox) write(buf []byte) error {
+	const step = 256 << 10
+	for len(buf) > 0 {
+		o.moved.Store(time.Now().UnixNano())
+		n, err := o.nc.Write(buf[:min(len(buf), step)])
+		if err != nil {
+			return err
+		}
+		buf = buf[n:]
+	}
+	return nil
+}
+
+// stalledFor is how long the client has taken nothing of what is written; 0 when nothing is.
+func (o *outbox) stalledFor() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.writing {
+		return 0
+	}
+	return time.Since(time.Unix(0, o.moved.Load()))
+}
+
+func (o *outbox) isDead() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.dead
+}
+
+// unhurried is after which time a call is no longer expected to answer at once.
+const unhurried = 20 * time.Millisecond
+
+// claim waits until a reply of n bytes may be made: one of any size when no other is under way, and several within the window.
+// Calls that run for long while nothing waits for the client to read hold up no others. It reports false when the client is gone.
+func (o *outbox) claim(n int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fits := func() bool { return o.dead || o.claimed == 0 || o.claimed+n <= window }
+	if !fits() {
+		late := false
+		t := time.AfterFunc(unhurried, func() {
+			o.mu.Lock()
+			late = true
+			o.idle.Broadcast()
+			o.mu.Unlock()
+		})
+		defer t.Stop()
+		for !fits() && (o.writing || !late) {
+			o.idle.Wait()
+		}
+	}
+	if o.dead {
+		return false
+	}
+	o.claimed += n
+	return true
+}
+
+// adjust changes what is claimed.
+func (o *outbox) adjust(n int64) {
+	o.mu.Lock()
+	o.claimed += n
+	o.idle.Broadcast()
+	o.mu.Unlock()
+}
+
+// has reports whether more than n bytes are claimed.
+func (o *outbox) has(n int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.claimed > n
 }
 
 // turn waits until nobody else writes, writes, and gives buf back to the pool.
@@ -76,18 +161,19 @@ func (o *outbox) turn(buf []byte, write func() error) error {
 	return err
 }
 
-// post queues buf and returns at once. A client whose queue is full is given up.
+// post queues buf and returns at once. A client whose queue is full is given up, which is errFull.
 func (o *outbox) post(buf []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.dead || o.quiet {
 		return errGone
 	}
-	if len(o.queue) >= o.limit {
+	if len(o.queue) >= o.limit || o.queued+int64(cap(buf)) > o.most {
 		o.end()
-		return errGone
+		return errFull
 	}
 	o.queue = append(o.queue, buf)
+	o.queued += int64(cap(buf))
 	if !o.writing {
 		o.writing = true
 		o.spawn(o.flush)
@@ -113,20 +199,26 @@ func (o *outbox) flush() {
 			o.mu.Unlock()
 			return
 		}
-		q := o.queue
+		q, bytes := o.queue, o.queued
 		o.queue = nil
 		o.mu.Unlock()
+		o.moved.Store(time.Now().UnixNano())
 		if _, err := q.WriteTo(o.nc); err != nil {
 			o.kill()
 		}
+		o.mu.Lock()
+		o.queued -= bytes
+		o.mu.Unlock()
 	}
 }
 
-// kill ends the connection; whoever waits for the client stops waiting.
-func (o *outbox) kill() {
+// kill ends the connection; whoever waits for the client stops waiting. It reports whether the connection had not ended before.
+func (o *outbox) kill() (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	first = !o.dead
 	o.end()
+	return first
 }
 
 func (o *outbox) end() {

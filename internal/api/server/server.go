@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -27,6 +29,8 @@ type Options struct {
 	InFlight int
 	// ClientName says what a client's process is called; "" when it is gone or has none. nil: nobody knows.
 	ClientName func(pid int32) string
+	// Limits bound what clients may take of the daemon's memory.
+	Limits Limits
 	// EventQueue is how many events may wait for one client before it is disconnected (default 4096).
 	EventQueue int
 }
@@ -50,6 +54,7 @@ func (o Options) withDefaults() Options {
 	}
 	num(&o.InFlight, 64)
 	num(&o.EventQueue, 4096)
+	o.Limits = o.Limits.withDefaults()
 	if o.ClientName == nil {
 		o.ClientName = func(int32) string { return "" }
 	}
@@ -73,6 +78,11 @@ type Server struct {
 	stopping chan struct{}
 	bufs     buffers
 	missing  *missing
+	census   *census
+	messages *budget // of large messages that are read
+	replies  *budget // of large replies that wait for their clients
+	making   *budget // turns to make large replies
+	discards discards
 
 	unsubscribe func()
 	wg          sync.WaitGroup // listeners' connections and the keepalive loop
@@ -100,6 +110,10 @@ func New(ctx context.Context, o Options) *Server {
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 		missing:   newMissing(),
+		census:    newCensus(o.Limits, uint32(os.Getuid())),
+		messages:  newBudget(o.Limits.MessageBytes),
+		replies:   newBudget(o.Limits.ReplyBytes),
+		making:    newBudget(int64(max(2, runtime.GOMAXPROCS(0)))),
 		subs:      map[*conn]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -167,10 +181,19 @@ func (s *Server) removeListener(l net.Listener) {
 
 // start makes a connection of nc and serves it on a goroutine that Shutdown waits for.
 func (s *Server) start(nc net.Conn, readOnly bool) {
-	c := newConn(s, nc, readOnly)
+	p := peerOf(nc)
+	if err := s.census.enter(p.UID); err != nil {
+		_ = nc.Close()
+		if s.census.firstRefusal(p.UID) {
+			s.log.Warn("connection refused", "error", err, "pid", p.PID, "uid", p.UID, "program", s.opts.ClientName(p.PID))
+		}
+		return
+	}
+	c := newConn(s, nc, p, readOnly)
 	s.mu.Lock()
 	if s.stopped {
 		s.mu.Unlock()
+		s.census.leave(p.UID)
 		_ = nc.Close()
 		return
 	}
@@ -191,6 +214,7 @@ func (s *Server) changed() {
 }
 
 func (s *Server) forget(c *conn) {
+	s.census.leave(c.peer.UID)
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()

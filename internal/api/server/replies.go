@@ -1,0 +1,190 @@
+package server
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"taproom/internal/api/remote"
+	"taproom/internal/api/xdr"
+)
+
+const (
+	// stalled is how long a client may take nothing of a reply before it is disconnected where others wait for the memory.
+	stalled = 2 * time.Second
+	// patience is how often others wait for so long before a reply is made in spite of the budget: calls that hang hold memory
+	// that nobody can free.
+	patience = 3
+	// window is how many bytes of replies a connection may have under way at a time, or one reply of any size.
+	window = 32 << 10
+	// leastQuery is what a query takes of the window at least: a goroutine that waits for the client takes as much.
+	leastQuery = 4 << 10
+	// costly is from which size on replies are made in turns.
+	costly = 8 << 10
+	// thinking is how long the making of a large reply holds up others. What takes longer waits for something else.
+	thinking = 100 * time.Millisecond
+)
+
+// expectation is how many bytes the reply of a procedure takes: the most of late.
+type expectation struct{ n atomic.Int64 }
+
+// begin knows replies without a value. Of the others the first one is expected to be large, so that clients that make many
+// calls at once begin with one.
+func (e *expectation) begin(ret xdr.Value) {
+	e.n.Store(FreeMessage + 1)
+	if _, void := ret.(*xdr.Void); void {
+		e.n.Store(remote.HeaderSize)
+	}
+}
+
+// observe learns from a reply. What was expected is forgotten by an eighth with each smaller one.
+func (e *expectation) observe(size int) {
+	if n := e.n.Load(); int64(size) != n {
+		e.n.Store(max(int64(size), n-(n+7)/8))
+	}
+}
+
+// reservation is what a call has reserved for its reply.
+type reservation struct {
+	window int64 // of what the connection may have under way without a budget
+	budget int64 // of the budget for large replies
+	made   func()
+}
+
+// reserve waits until the reply of a call may be made: until the client has read earlier ones, and for a large reply until
+// there is memory. Only this client waits.
+func (c *conn) reserve(e *entry) (r reservation, err error) {
+	defer func() {
+		if err != nil {
+			c.unreserve(r)
+			r = reservation{}
+		}
+	}()
+	n := e.expected.n.Load()
+	quick := e.Has(remote.Quick) // of which a connection has one at a time
+	if !quick {
+		r.window = n
+		if e.Has(remote.Priority) {
+			r.window = max(n, leastQuery)
+		}
+		if !c.out.claim(r.window) {
+			r.window = 0
+			return r, errGone
+		}
+	}
+	if n > FreeMessage {
+		if r.budget, err = c.awaitReplyBytes(n, c.srv.stopping); err != nil {
+			return r, err
+		}
+	}
+	if n > costly && !quick {
+		r.made, err = c.beginMaking()
+	}
+	return r, err
+}
+
+// beginMaking waits for a turn to make a large reply: while it is made it takes a multiple of its size, and a processor. Half
+// of the turns are one user's.
+func (c *conn) beginMaking() (end func(), err error) {
+	if err := c.srv.making.acquire(c.peer.UID, 1, c.srv.stopping, nil); err != nil {
+		return nil, err
+	}
+	release := sync.OnceFunc(func() { c.srv.making.release(c.peer.UID, 1) })
+	t := time.AfterFunc(thinking, release)
+	return func() { t.Stop(); release() }, nil
+}
+
+// endMaking gives the turn to others.
+func (r *reservation) endMaking() {
+	if r.made != nil {
+		r.made()
+		r.made = nil
+	}
+}
+
+// settle corrects a reservation once the reply is known. A client that has other replies under way and does not read them is
+// disconnected when there is no memory for this one.
+func (c *conn) settle(r *reservation, size int64) (err error) {
+	r.endMaking()
+	if size > r.window && r.window > 0 {
+		c.out.adjust(size - r.window)
+		r.window = size
+	}
+	if size <= FreeMessage || size <= r.budget {
+		return nil
+	}
+	c.releaseReplyBytes(r.budget) // or the user's share would never have room for what is larger than it
+	r.budget = 0
+	if c.out.has(r.window) {
+		if w := c.srv.replies.claim(c.peer.UID, size); w != nil {
+			if err := c.srv.replies.withdraw(w, errLate); err != nil {
+				c.cut("client makes more large calls than it reads replies of, disconnecting it", size)
+				return errGone
+			}
+		}
+		c.large.Add(size)
+		r.budget = size
+		return nil
+	}
+	r.budget, err = c.awaitReplyBytes(size, c.srv.ctx.Done())
+	return err
+}
+
+// awaitReplyBytes takes bytes of the budget for large replies. While it waits, clients that do not read theirs are
+// disconnected.
+func (c *conn) awaitReplyBytes(n int64, stop <-chan struct{}) (taken int64, err error) {
+	late := time.NewTimer(stalled)
+	defer late.Stop()
+	for range patience {
+		err := c.srv.replies.acquire(c.peer.UID, n, stop, late.C)
+		if err == nil {
+			c.large.Add(n)
+			return n, nil
+		}
+		if !errors.Is(err, errLate) || c.out.isDead() {
+			return 0, errGone
+		}
+		c.srv.cutStalled()
+		late.Reset(stalled)
+	}
+	return 0, nil
+}
+
+// unreserve gives a reservation back.
+func (c *conn) unreserve(r reservation) {
+	r.endMaking()
+	if r.window > 0 {
+		c.out.adjust(-r.window)
+	}
+	c.releaseReplyBytes(r.budget)
+}
+
+func (c *conn) releaseReplyBytes(n int64) {
+	if n > 0 {
+		c.large.Add(-n)
+		c.srv.replies.release(c.peer.UID, n)
+	}
+}
+
+// cutStalled disconnects the clients that hold memory for large replies and take nothing of them.
+func (s *Server) cutStalled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if n := c.large.Load(); n > 0 && c.out.stalledFor() > stalled {
+			c.cut("client does not read its replies, disconnecting it", n)
+		}
+	}
+}
+
+// cut disconnects a client for what waits for it, and says whose it was.
+func (c *conn) cut(why string, bytes int64) {
+	if c.out.kill() {
+		c.logCut(why, bytes)
+	}
+}
+
+func (c *conn) logCut(why string, bytes int64) {
+	c.srv.log.Warn(why, "client", c.id, "pid", c.peer.PID, "uid", c.peer.UID, "program", c.srv.opts.ClientName(c.peer.PID), "bytes", bytes)
+}
