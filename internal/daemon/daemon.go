@@ -106,13 +106,13 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("take over what is there: %w", err)
 	}
 	defer e.Close()
-	return serve(ctx, o, k, e, ls)
+	return serve(ctx, o, k, e, ls, s.limits())
 }
 
-func serve(ctx context.Context, o Options, k *host.Kernel, e *engine.Engine, ls []listener) error {
+func serve(ctx context.Context, o Options, k *host.Kernel, e *engine.Engine, ls []listener, limits server.Limits) error {
 	changed := make(chan struct{}, 1)
 	srv := server.New(context.WithoutCancel(ctx), server.Options{
-		Backend: e, Log: o.Log, URI: engine.OwnSession().URI(), Changed: changed,
+		Backend: e, Log: o.Log, URI: engine.OwnSession().URI(), Changed: changed, Limits: limits,
 		ClientName: func(pid int32) string {
 			name, _ := k.ProcessName(int(pid)) // it may just have ended
 			return name

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"taproom/internal/api/server"
 	"taproom/internal/engine"
 	"taproom/internal/host"
 )
@@ -50,6 +51,12 @@ type Settings struct {
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
+	// MaxClients is how many connections there may be; MaxUserClients is how many of them one user may have, other than root.
+	MaxClients     int64 `toml:"max_clients"`
+	MaxUserClients int64 `toml:"max_user_clients"`
+	// MessageMemoryMiB and ReplyMemoryMiB bound large messages that are being read, and large replies that wait to be read.
+	MessageMemoryMiB int64 `toml:"message_memory_mib"`
+	ReplyMemoryMiB   int64 `toml:"reply_memory_mib"`
 }
 
 // readSettings reads taproomd.toml; a file that is not there gives the defaults.
@@ -63,6 +70,7 @@ func readSettings(k *host.Kernel, p engine.Paths, id engine.Identity) (Settings,
 		SaveImageFormat:  "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5,
 		HealLinks: true, HealFirewall: true, FirewallBackend: "auto", NFTOwnedTables: true, SystemBus: "/run/dbus/system_bus_socket",
+		MaxClients: 5000, MaxUserClients: 100, MessageMemoryMiB: 64, ReplyMemoryMiB: 16,
 	}
 	path := filepath.Join(p.Config, "taproomd.toml")
 	b, err := k.ReadFileLimit(path, 1<<20)
@@ -128,6 +136,14 @@ func (s Settings) check() error {
 		return fmt.Errorf("qemu_ready_seconds: %d is not between 1 and 3600", s.QEMUReadySeconds)
 	case s.OVSTimeoutSeconds < 1 || s.OVSTimeoutSeconds > 600:
 		return fmt.Errorf("ovs_timeout_seconds: %d is not between 1 and 600", s.OVSTimeoutSeconds)
+	case s.MaxClients < 10 || s.MaxClients > 1_000_000:
+		return fmt.Errorf("max_clients: %d is not between 10 and 1000000", s.MaxClients)
+	case s.MaxUserClients < 1 || s.MaxUserClients > 1_000_000:
+		return fmt.Errorf("max_user_clients: %d is not between 1 and 1000000", s.MaxUserClients)
+	case s.MessageMemoryMiB < 1 || s.MessageMemoryMiB > 65_536:
+		return fmt.Errorf("message_memory_mib: %d is not between 1 and 65536", s.MessageMemoryMiB)
+	case s.ReplyMemoryMiB < 1 || s.ReplyMemoryMiB > 65_536:
+		return fmt.Errorf("reply_memory_mib: %d is not between 1 and 65536", s.ReplyMemoryMiB)
 	case !filepath.IsAbs(s.OVSSocket):
 		return fmt.Errorf("ovs_socket: %q is not an absolute path", s.OVSSocket)
 	case !filepath.IsAbs(s.SystemBus):
@@ -147,6 +163,14 @@ func (s Settings) check() error {
 		return fmt.Errorf("group: there is no group %q; make it (groupadd --system %s), or name another one", s.Group, s.Group)
 	}
 	return nil
+}
+
+// limits are what clients may take.
+func (s Settings) limits() server.Limits {
+	return server.Limits{
+		Clients: int(s.MaxClients), UserClients: int(s.MaxUserClients),
+		MessageBytes: s.MessageMemoryMiB << 20, ReplyBytes: s.ReplyMemoryMiB << 20,
+	}
 }
 
 // ownUsers are those that the daemon takes for itself: one to ask emulators with, one for the network

@@ -33,6 +33,7 @@ func TestSettingsAreReadOverTheDefaults(t *testing.T) {
 		Group: "libvirt", Emulator: "/usr/bin/qemu-system-x86_64", UIDFirst: 1_900_000_000, UIDCount: 100,
 		VNCPortFirst: 6000, VNCPortLast: 65_535, QEMUReadySeconds: 5, SaveImageFormat: "raw", DumpImageFormat: "raw",
 		OVSSocket: "/run/openvswitch/db.sock", OVSTimeoutSeconds: 5, HealLinks: true, HealFirewall: true, FirewallBackend: "auto", NFTOwnedTables: true, SystemBus: "/run/dbus/system_bus_socket",
+		MaxClients: 5000, MaxUserClients: 100, MessageMemoryMiB: 64, ReplyMemoryMiB: 16,
 	}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("settings (-want +got), %v:\n%s", err, d)
