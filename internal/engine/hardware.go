@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strconv"
 
 	"taproom/internal/guest"
 	"taproom/internal/spec"
@@ -63,8 +62,8 @@ func (h *hardware) without(names []string) *hardware {
 		next.doc.Devices.Delete(v)
 	}
 	next.rec.Pins.Added = slices.DeleteFunc(slices.Clone(h.rec.Pins.Added), func(i int) bool { return slices.Contains(names, guest.VCPUName(i)) })
-	if n := len(next.rec.Pins.Added); n != len(h.rec.Pins.Added) {
-		next.doc.VCPU.Current = strconv.Itoa(h.rec.Pins.VCPUs + n)
+	if len(next.rec.Pins.Added) != len(h.rec.Pins.Added) {
+		next.doc.PlugVCPUs(h.rec.Pins.VCPUs, next.rec.Pins.Added)
 	}
 	next.head = headOf(next.doc)
 	return &next

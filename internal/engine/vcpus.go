@@ -59,12 +59,16 @@ func (e *Engine) SetDomainVCPUs(ctx context.Context, uuid spec.UUID, count uint3
 // countVCPUs changes a definition.
 func countVCPUs(doc *spec.Domain, count uint, maximum bool) error {
 	n := strconv.FormatUint(uint64(count), 10)
+	boot, added, listErr := doc.PluggedVCPUs()
 	if maximum {
 		if online, err := doc.OnlineVCPUs(); err != nil || online >= count {
 			doc.VCPU.Current = ""
 		}
 		doc.VCPU.Value = n
-		return nil
+		if doc.VCPUs != nil { // those above the maximum are not there any more
+			doc.PlugVCPUs(min(boot, int(count)), slices.DeleteFunc(added, func(i int) bool { return i >= int(count) }))
+		}
+		return listErr
 	}
 	most, err := doc.MaxVCPUs()
 	if err != nil {
@@ -72,6 +76,14 @@ func countVCPUs(doc *spec.Domain, count uint, maximum bool) error {
 	}
 	if count > most {
 		return virterr.New(virterr.InvalidArg, "requested vcpus is greater than max allowable vcpus for the persistent domain: %d > %d", count, most)
+	}
+	if doc.VCPUs != nil && listErr == nil {
+		boot = min(boot, int(count))
+		for done := false; !done; {
+			added, done = towards(added, boot, int(count))
+		}
+		doc.PlugVCPUs(boot, added)
+		return nil
 	}
 	doc.VCPU.Current = n
 	if count == most {
@@ -117,7 +129,7 @@ func (e *Engine) plugVCPUs(ctx context.Context, d *domain, count int) error {
 		}
 		hw.rec.Pins.Added = next
 		hw.doc = hw.doc.Clone()
-		hw.doc.VCPU.Current = strconv.Itoa(first + len(next))
+		hw.doc.PlugVCPUs(first, next)
 		hw.head = headOf(hw.doc)
 		if err := e.refit(ctx, d, run, &hw, false); err != nil {
 			if errors.Is(err, errPending) {

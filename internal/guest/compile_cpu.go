@@ -123,7 +123,11 @@ func (c *compiler) topology() error {
 	if err != nil {
 		return invalid("vcpu", "%q is no number", c.d.VCPU.Value)
 	}
-	o := qemu.Option{Head: c.online(total)}
+	first, err := c.online()
+	if err != nil {
+		return err
+	}
+	o := qemu.Option{Head: first}
 	if o.Head != c.d.VCPU.Value || c.d.VCPU.Current != "" {
 		o.Props = o.Props.With("maxcpus", total)
 	}

@@ -154,7 +154,15 @@ func (c *compiler) modules() error {
 		}
 		c.cfg.Objects = append(c.cfg.Objects, o)
 		p := qemu.Props{{Key: "driver", Value: "pc-dimm"}, {Key: "node", Value: index0(m.Target.Node)}, {Key: "memdev", Value: id}, {Key: "id", Value: m.Alias.Name}}
-		if err := c.device(p.With("slot", index0(m.Address.Slot)), nil); err != nil {
+		p = p.With("slot", index0(m.Address.Slot))
+		if m.Address.Base != "" {
+			base, err := strconv.ParseUint(m.Address.Base, 0, 64)
+			if err != nil {
+				return invalid("memory/address", "base=%q is no address: %v", m.Address.Base, err)
+			}
+			p = p.With("addr", base)
+		}
+		if err := c.device(p, nil); err != nil {
 			return err
 		}
 	}

@@ -7,20 +7,26 @@ import (
 	"taproom/internal/spec"
 )
 
-// online is how many virtual CPUs QEMU is started with, and notes it for the rest of the run.
-func (c *compiler) online(total int) string {
-	if c.out.Pins.VCPUs == 0 {
-		c.out.Pins.VCPUs = total
-		if n, err := number(c.d.VCPU.Current); err == nil && n > 0 {
-			c.out.Pins.VCPUs = n
+// online is how many virtual CPUs QEMU's machine is started with, and notes it for the rest of the run, with those that
+// are plugged in.
+func (c *compiler) online() (string, error) {
+	p := &c.out.Pins
+	if p.VCPUs == 0 {
+		var err error
+		if p.VCPUs, p.Added, err = c.d.PluggedVCPUs(); err != nil {
+			return "", invalid("vcpus", "%v", err)
 		}
+		p.Made = len(p.Added)
 	}
-	return strconv.Itoa(c.out.Pins.VCPUs)
+	return strconv.Itoa(p.VCPUs), nil
 }
 
-// addedVCPUs are those that were plugged into the running guest. Where one sits follows from its number, as QEMU counts
+// addedVCPUs are those that are plugged in. Where one sits follows from its number, as QEMU counts
 // (x86_topo_ids_from_idx); that query-hotpluggable-cpus says the same is tested.
 func (c *compiler) addedVCPUs() error {
+	if len(c.out.Pins.Added) > 0 && !c.fam.pci() {
+		return unsupported("vcpus", "machine %s takes no virtual CPUs beside those that it starts with; make them hotpluggable='no'", c.d.OS.Type.Machine)
+	}
 	t := c.d.CPU.Topology
 	if t == nil {
 		t = &spec.Topology{}
@@ -32,7 +38,7 @@ func (c *compiler) addedVCPUs() error {
 			return invalid("cpu/topology", "%q is no number from 1", s)
 		}
 	}
-	for _, i := range c.rt.Pins.Added {
+	for _, i := range c.out.Pins.Added {
 		core, p := i/n[2], device(cmp.Or(c.cfg.CPU.Head, "qemu64")+"-x86_64-cpu", VCPUName(i))
 		p = p.With("socket-id", core/n[1]/n[0])
 		if n[0] > 1 {

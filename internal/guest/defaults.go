@@ -74,6 +74,13 @@ func (c *completer) vcpus(m Machine) error {
 		return invalid("vcpu", "%q is no number of CPUs", v.Value)
 	}
 	v.Value = strconv.FormatUint(n, 10) // QEMU would read 010 as eight
+	if c.d.VCPUs != nil {
+		boot, added, err := c.d.PluggedVCPUs()
+		if err != nil {
+			return invalid("vcpus", "%v", err)
+		}
+		c.d.PlugVCPUs(boot, added)
+	}
 	if v.Current != "" {
 		cur, err := strconv.ParseUint(strings.TrimSpace(v.Current), 10, 16)
 		if err != nil || cur == 0 || cur > n {

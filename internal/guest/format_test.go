@@ -50,7 +50,7 @@ func daemonReads() map[string]string {
 		"devices/emulator": "", "devices/tpm/backend/@persistent_state": "", "devices/tpm/backend/active_pcr_banks": "",
 		"devices/interface/virtualport/parameters": "", "devices/interface/virtualport/parameters/@interfaceid": "a UUID",
 		"devices/interface/virtualport/parameters/@profileid": "", "devices/interface/vlan/@trunk": "", "devices/interface/vlan/tag/@nativeMode": "",
-		"devices/interface/source/@mode": "", "vcpu/@placement": "", "numatune/memory/@placement": "the default, which is not written",
+		"devices/interface/source/@mode": "", "vcpu/@placement": "", "vcpus/vcpu/@hotpluggable": "", "numatune/memory/@placement": "the default, which is not written",
 	}
 }
 

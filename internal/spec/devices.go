@@ -42,6 +42,7 @@ type Address struct {
 	Unit          string `xml:"unit,attr,omitempty"`
 	Port          string `xml:"port,attr,omitempty"`
 	MultiFunction string `xml:"multifunction,attr,omitempty"`
+	Base          string `xml:"base,attr,omitempty"` // of a memory module: its first address in the guest
 	Extra
 }
 

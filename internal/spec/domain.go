@@ -20,6 +20,7 @@ type Domain struct {
 	MemTune         *MemTune         `xml:"memtune"`
 	MemoryBacking   *MemoryBacking   `xml:"memoryBacking"`
 	VCPU            *VCPU            `xml:"vcpu"`
+	VCPUs           *VCPUList        `xml:"vcpus"`
 	IOThreads       string           `xml:"iothreads,omitempty"`
 	IOThreadIDs     *IOThreadIDs     `xml:"iothreadids"`
 	DefaultIOThread *DefaultIOThread `xml:"defaultiothread"`

@@ -191,6 +191,6 @@ func memoryRules() map[string]rule {
 		"devices/memory/target/address":          refuse("it is for virtio-pmem and virtio-mem"),
 		"devices/memory/address/@type":           values("dimm", "pci"),
 		"devices/memory/address/@slot":           place(255),
-		"devices/memory/address/@base":           refuse("where a module lies in the guest's memory is QEMU's choice"),
+		"devices/memory/address/@base":           pattern(`0x[0-9a-fA-F]{1,16}|[0-9]{1,19}`, "an address of the guest's memory, such as 0x100000000"),
 	}
 }

@@ -13,7 +13,10 @@ var domainRules = sync.OnceValue(func() map[string]rule {
 
 		"memory/@dumpCore":            just("on", "guest memory cannot be left out of core dumps yet"),
 		"vcpu/@placement":             values("static", "auto"),
-		"vcpus":                       refuse("virtual CPUs cannot be chosen one by one; <vcpu current='N'> plugs the first N in"),
+		"vcpus/vcpu/@id":              number(0, 65535),
+		"vcpus/vcpu/@enabled":         yesNo(),
+		"vcpus/vcpu/@hotpluggable":    yesNo(),
+		"vcpus/vcpu/@order":           number(1, 65535),
 		"throttlegroups":              refuse("bounds are of one disk each; use <iotune>"),
 		"idmap":                       refuse("user namespaces are for containers"),
 		"bootloader":                  refuse("a host boot loader is for Xen guests"),

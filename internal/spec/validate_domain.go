@@ -83,6 +83,9 @@ func (d *Domain) checkVCPUs() error {
 	if err == nil {
 		_, err = d.OnlineVCPUs()
 	}
+	if err != nil && d.VCPUs != nil {
+		return invalid("vcpus", "%s", err)
+	}
 	if err != nil {
 		return invalid("vcpu", "%s", err)
 	}
