@@ -120,7 +120,11 @@ func (s *starting) load(ctx context.Context) error {
 	if damage := t.damage(); damage != nil {
 		return savedError(s.from.image.path, damage)
 	}
-	return virterr.New(virterr.OperationFailed, "saved image %s: QEMU cannot read the state: %w", s.from.image.path, s.settleError(ctx, err))
+	hint := ""
+	if s.doc.VCPUs == nil && s.doc.VCPU.Current != "" { // an earlier build did not write down which were plugged in
+		hint = "; if virtual CPUs had been plugged into the guest, have its document say in <vcpus> which (virsh save-image-edit)"
+	}
+	return virterr.New(virterr.OperationFailed, "saved image %s: QEMU cannot read the state: %w%s", s.from.image.path, s.settleError(ctx, err), hint)
 }
 
 // damage is what is wrong with the stream itself.

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
-	"taproom/internal/guest"
 	"taproom/internal/guest/saveimage"
 	"taproom/internal/host"
 	"taproom/internal/spec"
@@ -78,7 +76,7 @@ func (e *Engine) saveDomain(ctx context.Context, d *domain, r server.SaveRequest
 		return virterr.New(virterr.OperationInvalid, "domain '%s' is marked for auto destroy", d.label)
 	}
 	s := &savingJob{e: e, d: d, run: run, request: r, header: saveimage.Header{Format: format}}
-	if err := s.document(); err != nil {
+	if err := s.document(j.Context()); err != nil {
 		return err
 	}
 	work := d.jobs.begin(j, run, server.JobOperationSave)
@@ -96,29 +94,6 @@ type savingJob struct {
 	request server.SaveRequest
 	header  saveimage.Header
 	work    *domainJob
-}
-
-// document makes the document that is saved with the state, or checks the client's.
-func (s *savingJob) document() error {
-	doc := s.run.doc().Clone()
-	guest.AdjustClock(doc, s.run.rec().Adjustment)
-	doc.CurrentMemory = &spec.Memory{Unit: "KiB", Value: strconv.FormatUint(s.run.balloonKiB.Load(), 10)}
-	if s.request.XML != "" {
-		wanted, err := s.e.otherDocument(s.e.ctx, doc, s.request.XML)
-		if err != nil {
-			return err
-		}
-		doc = wanted
-	}
-	s.header.XML = doc.Format()
-	switch running := s.d.view().ref.State == server.DomainRunning; {
-	case s.request.Flags&server.SaveRunning != 0:
-		s.header.Running = true
-	case s.request.Flags&server.SavePaused != 0:
-	default:
-		s.header.Running = running
-	}
-	return nil
 }
 
 // do writes the image and ends the guest; a guest that could not be saved goes on as before.
@@ -174,6 +149,9 @@ func (s *savingJob) write(ctx context.Context) error {
 		if err := e.standStill(ctx, s.d, run, server.PausedSave); err != nil {
 			return err
 		}
+	}
+	if err := s.complete(ctx); err != nil {
+		return err
 	}
 	if err := e.stream(ctx, run, s.work, to, int64(len(head)), s.header.Format); err != nil {
 		return err
@@ -296,17 +274,4 @@ func (e *Engine) runAgain(ctx context.Context, d *domain, run *running, reason i
 // cannot says which guest could not be saved, and why.
 func (s *savingJob) cannot(err error) error {
 	return jobError("save domain '"+s.d.label+"'", "domain save job", err)
-}
-
-// otherDocument reads a document that a client wants in the place of a saved one: the machine that the guest sees must be
-// the same.
-func (e *Engine) otherDocument(ctx context.Context, saved *spec.Domain, xml string) (*spec.Domain, error) {
-	wanted, err := e.completeDomain(ctx, []byte(xml))
-	if err != nil {
-		return nil, err
-	}
-	if err := guest.SameMachine(saved, wanted); err != nil {
-		return nil, virterr.New(virterr.ConfigUnsupported, "the document does not fit the saved state of domain '%s': %w", saved.Name, err)
-	}
-	return wanted, nil
 }
