@@ -35,6 +35,8 @@ const (
 	statusPaused    runStatus = "paused"
 	statusFinishing runStatus = "finish-migrate"
 	statusSuspended runStatus = "suspended"
+
+	statusPostMigrate runStatus = "postmigrate"
 )
 
 // errSilent is a QEMU that lives and does not answer, or that this host does not let us ask now.
@@ -162,7 +164,7 @@ func (e *Engine) settleAdopted(d *domain, run *running, status runStatus) {
 	if run.did.state == state {
 		reason = run.did.reason
 	}
-	if run.saving != nil && state == server.DomainPaused {
+	if run.saving != nil && run.saving.Resume && state == server.DomainPaused {
 		reason = server.PausedSave
 		if run.saving.Dump {
 			reason = server.PausedDump

@@ -231,6 +231,8 @@ func (s *dumping) afterwards(ctx context.Context) error {
 		if err := e.runAgain(ctx, d, run, server.RunningUnpaused); err != nil {
 			return monitorError(d, "resume", err)
 		}
+	} else if err := e.leavePostMigrate(ctx, d, run); err != nil {
+		return monitorError(d, "suspend", err)
 	}
 	return e.remember(d, run)
 }

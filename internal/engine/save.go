@@ -251,6 +251,8 @@ func (e *Engine) goOnAfterSave(ctx context.Context, d *domain, run *running) err
 			reason = server.RunningUnpaused
 		}
 		err = e.runAgain(ctx, d, run, reason)
+	} else if err == nil {
+		err = e.leavePostMigrate(ctx, d, run)
 	}
 	if err != nil { // the record says what is still to do
 		return fmt.Errorf("domain '%s' stands still and cannot go on now: %w; use virsh resume", d.label, err)

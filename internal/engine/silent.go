@@ -93,7 +93,7 @@ func (e *Engine) awaitAnswer(ctx context.Context, d *domain, silent *running) {
 	default:
 		before := d.view().ref.State
 		e.settleAdopted(d, run, status)
-		e.goOnIfSaving(ctx, d, run)
+		e.goOnIfSaving(ctx, d, run, status)
 		e.tellState(d, before)
 		silent.cancel()
 		silent.channels.end()
