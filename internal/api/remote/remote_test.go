@@ -115,7 +115,7 @@ func TestTypedParametersKeepTypeAndValue(t *testing.T) {
 			remote.Uint64Param("ul", rapid.Uint64().Draw(t, "ul")),
 			remote.DoubleParam("d", rapid.Float64().Draw(t, "d")),
 			remote.BoolParam("b", rapid.Bool().Draw(t, "b")),
-			remote.StringParam("s", rapid.String().Draw(t, "s")),
+			remote.StringParam("s", rapid.StringOf(rapid.Rune().Filter(func(r rune) bool { return r != 0 })).Draw(t, "s")), // C has no zero bytes in strings
 		}
 		b, err := xdr.Append(nil, &remote.Params{Params: want, N: 7})
 		if err != nil {

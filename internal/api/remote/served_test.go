@@ -22,7 +22,8 @@ func TestWhatIsNotServedIsDocumented(t *testing.T) {
 	}
 	var rows []*row
 	name := regexp.MustCompile("`([A-Z0-9_*]+)`")
-	for line := range strings.Lines(string(text)) {
+	what, _, _ := strings.Cut(string(text), "\n## ") // the sections below have other tables
+	for line := range strings.Lines(what) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
 			continue

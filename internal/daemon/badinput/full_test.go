@@ -150,7 +150,7 @@ func TestAGuestThatRunsIsNotEndedBecauseThatCannotBeWrittenDown(t *testing.T) {
 	_, err = w.c.StartDomain(t.Context(), d, 0)
 	must(t, err)
 	s, err := w.c.Status(t.Context())
-	want := "domain 'broken' runs, and that cannot be written down: write ROOT/run/taproom/records/UUID.state: no space left on device"
+	want := "domain 'broken' runs, and that cannot be written down: write ROOT/run/taproom/records/UUID.state: no space left on device; it is tried again"
 	if err != nil || len(s.Problems) != 1 || w.plain(s.Problems[0]) != want {
 		t.Errorf("problems %q, %v, want %q", s.Problems, err, want)
 	}
