@@ -86,14 +86,19 @@ func (e *Engine) clearNetwork(ctx context.Context, l *networkLeftover) error {
 }
 
 // clearNetworks removes what starts that failed have left, before a network starts: another one may want the same name and
-// addresses, and the next start of the same one must not find its parts removed under it.
-func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID) error {
+// addresses. It is an error where that fails for the same network or for the same bridge, whose parts would be removed later, under
+// the network that started.
+func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID, bridge string) error {
 	e.networksLeft.mu.Lock()
 	all := slices.Collect(maps.Keys(e.networksLeft.all))
 	e.networksLeft.mu.Unlock()
 	for _, l := range all {
-		if err := e.clearNetwork(ctx, l); err != nil && l.uuid == starts {
+		err := e.clearNetwork(ctx, l)
+		if err != nil && l.uuid == starts {
 			return fmt.Errorf("what its last start left cannot be removed: %w", err)
+		}
+		if _, same := l.made.Bridges[bridge]; err != nil && same {
+			return fmt.Errorf("what a start of network '%s' left of bridge %s cannot be removed: %w", l.label, bridge, err)
 		}
 	}
 	return nil

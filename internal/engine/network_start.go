@@ -85,7 +85,11 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 // activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
 func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
 	trace := job.NewTrace()
-	if err := e.clearNetworks(ctx, n.uuid); err != nil {
+	bridge := ""
+	if doc.Bridge != nil {
+		bridge = doc.Bridge.Name
+	}
+	if err := e.clearNetworks(ctx, n.uuid, bridge); err != nil {
 		return virterr.New(virterr.OperationFailed, "cannot start network '%s': %w", n.label, err)
 	}
 	release, err := e.claimOfHost(n, doc)

@@ -63,11 +63,18 @@ func TestAStartThatFailsTellsWhyAndWhatIsLeft(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	e.work.Wait()
-	if err := e.clearNetworks(t.Context(), n.uuid); err == nil || !strings.Contains(err.Error(), "the rules are stuck") || len(e.problem.all()) != 1 {
+	if err := e.clearNetworks(t.Context(), n.uuid, "virbr-lab"); err == nil || !strings.Contains(err.Error(), "the rules are stuck") || len(e.problem.all()) != 1 {
 		t.Errorf("the next start, with the rules still stuck: %v; problems %q", err, e.problem.all())
 	}
+	other := spec.UUID{1}
+	if err := e.clearNetworks(t.Context(), other, "virbr-lab"); err == nil || !strings.Contains(err.Error(), "left of bridge virbr-lab") {
+		t.Errorf("the start of another network with its bridge, with the rules still stuck: %v", err)
+	}
+	if err := e.clearNetworks(t.Context(), other, "virbr9"); err != nil {
+		t.Errorf("the start of another network: %v", err)
+	}
 	rules.mended = true
-	if err := e.clearNetworks(t.Context(), n.uuid); err != nil {
+	if err := e.clearNetworks(t.Context(), n.uuid, "virbr-lab"); err != nil {
 		t.Errorf("the next start: %v", err)
 	}
 	if l, err := e.k.LinkByName("virbr-lab"); err == nil || len(rules.there) > 0 {

@@ -68,6 +68,26 @@ func (c *child) reap(fd int) error {
 	return nil
 }
 
+// wait is how the child ended, of which p says that it did. A debugger that traces it has its status first.
+func (c *child) wait(p *PIDFD) (Exit, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return c.exit, nil
+	}
+	var exit Exit
+	var over bool
+	var err error
+	cerr := p.control(func(fd int) { exit, over, err = waitid(fd, 0) })
+	if err := errors.Join(cerr, err); err != nil {
+		return Exit{}, fmt.Errorf("reap process %d: %w", c.key.pid, err)
+	}
+	if over {
+		c.end(exit)
+	}
+	return exit, nil
+}
+
 // end notes that the child was reaped. The caller holds the lock.
 func (c *child) end(exit Exit) {
 	c.reaped, c.exit = true, exit

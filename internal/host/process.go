@@ -130,9 +130,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 		return Exit{}, err
 	}
 	if c := p.child; c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.exit, nil
+		return c.wait(&p.PIDFD)
 	}
 	var exit Exit
 	var err error

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // handover is a set that was sent: the process has its descriptors, and this one has closed its own, except the packet socket.
@@ -14,6 +15,10 @@ type handover struct {
 	names   []string // of frames
 	frames  []*os.File
 }
+
+// takeWithin is how long a helper may take to take a message: nothing else is started meanwhile. There is room for hundreds in a
+// connection, so one that has none does not read.
+const takeWithin = time.Second
 
 // handOver opens what the process lacks of a network and sends it. Meanwhile no child is started, which would have copies of the
 // sockets: should the process end now, the next one's could not be bound until the child has executed its program.
@@ -27,6 +32,12 @@ func (h *Helper) handOver(n Network, config *os.File, want []descriptor, has []s
 			err = fmt.Errorf("serve %s: %w", n.Bridge, err)
 			return
 		}
+		if err = h.wire.conn.SetWriteDeadline(time.Now().Add(takeWithin)); err != nil {
+			err = fmt.Errorf("serve %s: %w", n.Bridge, err)
+			closed = closeFiles(files)
+			return
+		}
+		defer h.wire.conn.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection is closed
 		o.request, err = h.wire.send(Request{Op: OpSet, Network: n.UUID, Keep: o.keep, New: names}, append([]*os.File{config}, files...))
 		for i, f := range files {
 			if kind, _ := ParseDescriptor(names[i]); kind == DescFrames {
