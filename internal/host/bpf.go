@@ -19,11 +19,19 @@ const (
 
 // Fields of struct __sk_buff by their offsets, and what a filter returns that acts directly.
 const (
+	skbProtocol       = 16 // of what is behind a tag that is beside the frame, in the order of the network
+	skbVLANPresent    = 20
+	skbVLAN           = 24 // the tag that is beside the frame
 	skbIngressIfindex = 36
 	skbIfindex        = 40
 
 	bpfNext = -1 // TC_ACT_UNSPEC: the filter behind this one decides
 	bpfDrop = 2  // TC_ACT_SHOT
+)
+
+const (
+	ethernet = 14    // bytes of a frame's header
+	vlanID   = 0xfff // of a tag
 )
 
 // Fields of struct bpf_fib_lookup by their offsets, its size, and its results: those with a link to leave through,
@@ -44,25 +52,57 @@ func bpfInsn(b []byte, code int, to, from byte, off int16, imm int32) []byte {
 
 // Kinds of instructions (include/uapi/linux/bpf.h).
 const (
-	bpfMovImm = unix.BPF_ALU64 | 0xb0 | unix.BPF_K
-	bpfMov    = unix.BPF_ALU64 | 0xb0 | unix.BPF_X
-	bpfAddImm = unix.BPF_ALU64 | unix.BPF_ADD | unix.BPF_K
-	bpfLoad   = unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W
-	bpfStore  = unix.BPF_ST | unix.BPF_MEM
-	bpfSave   = unix.BPF_STX | unix.BPF_MEM | unix.BPF_W
-	bpfCall   = unix.BPF_JMP | 0x80
-	bpfExit   = unix.BPF_JMP | 0x90
-	bpfIf     = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_X
-	bpfIfImm  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-	bpfIfLess = unix.BPF_JMP | 0xc0 | unix.BPF_K // as signed numbers
-	bpfIfMore = unix.BPF_JMP | 0x60 | unix.BPF_K // as signed numbers
-	bpfDouble = 0x18                             // BPF_DW
+	bpfMovImm   = unix.BPF_ALU64 | 0xb0 | unix.BPF_K
+	bpfMov      = unix.BPF_ALU64 | 0xb0 | unix.BPF_X
+	bpfAddImm   = unix.BPF_ALU64 | unix.BPF_ADD | unix.BPF_K
+	bpfAndImm   = unix.BPF_ALU64 | unix.BPF_AND | unix.BPF_K
+	bpfLoad     = unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W
+	bpfStore    = unix.BPF_ST | unix.BPF_MEM
+	bpfSave     = unix.BPF_STX | unix.BPF_MEM | unix.BPF_W
+	bpfCall     = unix.BPF_JMP | 0x80
+	bpfExit     = unix.BPF_JMP | 0x90
+	bpfIf       = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_X
+	bpfIfImm    = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	bpfIfNotImm = unix.BPF_JMP | 0x50 | unix.BPF_K
+	bpfLoadHalf = unix.BPF_LDX | unix.BPF_MEM | unix.BPF_H
+	bpfIfLess   = unix.BPF_JMP | 0xc0 | unix.BPF_K // as signed numbers
+	bpfIfMore   = unix.BPF_JMP | 0x60 | unix.BPF_K // as signed numbers
+	bpfDouble   = 0x18                             // BPF_DW
 )
 
 // bpfEnd appends that the program returns a number.
 func bpfEnd(b []byte, returns int32) []byte {
 	b = bpfInsn(b, bpfMovImm, 0, 0, 0, returns)
 	return bpfInsn(b, bpfExit, 0, 0, 0, 0)
+}
+
+// bpfJump appends a jump that bpfLand says the end of, and adds where it is.
+func bpfJump(b []byte, jumps []int, code int, register byte, imm int32) (program []byte, all []int) {
+	jumps = append(jumps, len(b))
+	return bpfInsn(b, code, register, 0, 0, imm), jumps
+}
+
+// bpfLand has jumps lead to what is appended next. They count instructions, from the one behind them.
+func bpfLand(b []byte, jumps []int) {
+	for _, at := range jumps {
+		binary.NativeEndian.PutUint16(b[at+2:], uint16((len(b)-at)/8-1))
+	}
+}
+
+// bpfLoadBytes appends that bytes of the frame, whose program has its context in register 6, are copied to the stack. Register 0
+// is negative where there are not as many.
+func bpfLoadBytes(b []byte, from, to, length int32) []byte {
+	b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
+	b = bpfInsn(b, bpfMovImm, 2, 0, 0, from)
+	b = bpfInsn(b, bpfMov, 3, 10, 0, 0)
+	b = bpfInsn(b, bpfAddImm, 3, 0, 0, to)
+	b = bpfInsn(b, bpfMovImm, 4, 0, 0, length)
+	return bpfInsn(b, bpfCall, 0, 0, 0, bpfSkbLoadBytes)
+}
+
+// bigEndian is a number in the order of the network, as this machine reads it.
+func bigEndian(n uint16) uint16 {
+	return binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, n))
 }
 
 // fenceTo is the program for what leaves through a link: it drops what came in through another one, which makes it a packet
@@ -76,34 +116,59 @@ func fenceTo() []byte {
 	return bpfEnd(b, bpfNext)
 }
 
-// fenceFrom is the program for what comes in through a link: it asks the kernel where the packet would be routed to, by all of
-// its routing rules, and drops what would leave through another link. What is for the host, for a group or for all passes.
-// What the kernel cannot say, as where a route
-// leads into an encapsulation, is dropped.
-func fenceFrom(v6 bool) []byte {
-	const ethernet = 14
-	family, addresses, source, length := int32(unix.AF_INET), int32(ethernet+12), int32(fibSource), int32(4)
+// fenceFrom is the program for what comes in through a link: it asks the kernel where the packet would be routed to, and drops
+// what would leave through another link. What is for the host, for a group or for all passes.
+// What the kernel cannot say, as where a route leads into an encapsulation, is dropped.
+//
+// The lookup is that of a packet's addresses and of the link: rules of routing that go by a mark, a port or a protocol are not
+// asked, and packets have the addresses that they come with, before anything translates them.
+//
+// A tag of the VLAN 0 says a priority and no VLAN: the kernel takes it off and goes on with what is in it, as often as there is
+// one. The first tag is beside the frame by then, and the packet looked at as if there were none. With a second one of the VLAN 0 it is
+// dropped: no host sends that.
+func fenceFrom() []byte {
+	b := bpfInsn(nil, bpfMov, 6, 1, 0, 0)
+	b = bpfInsn(b, bpfLoad, 7, 6, skbIfindex, 0)
+	b = bpfInsn(b, bpfLoad, 8, 6, skbProtocol, 0)
+	b = bpfInsn(b, bpfLoad, 2, 6, skbVLANPresent, 0)
+	b = bpfInsn(b, bpfIfImm, 2, 0, 3, 0)
+	b = bpfInsn(b, bpfLoad, 2, 6, skbVLAN, 0)
+	b = bpfInsn(b, bpfAndImm, 2, 0, 0, vlanID)
+	var pass []int
+	b, pass = bpfJump(b, pass, bpfIfNotImm, 2, 0)
+	for _, proto := range []uint16{unix.ETH_P_IP, unix.ETH_P_IPV6} {
+		var other []int
+		b, other = bpfJump(b, nil, bpfIfNotImm, 8, int32(bigEndian(proto)))
+		b, pass = fenceLookup(b, pass, proto == unix.ETH_P_IPV6)
+		bpfLand(b, other)
+	}
+	b = bpfInsn(b, bpfIfImm, 8, 0, 1, int32(bigEndian(unix.ETH_P_8021Q)))
+	b, pass = bpfJump(b, pass, bpfIfNotImm, 8, int32(bigEndian(unix.ETH_P_8021AD)))
+	b = bpfLoadBytes(b, ethernet, -2, 2)
+	b, pass = bpfJump(b, pass, bpfIfLess, 0, 0) // half a tag, which the kernel drops by itself
+	b = bpfInsn(b, bpfLoadHalf, 2, 10, -2, 0)
+	b = bpfInsn(b, bpfAndImm, 2, 0, 0, int32(bigEndian(vlanID)))
+	b, pass = bpfJump(b, pass, bpfIfNotImm, 2, 0)
+	b = bpfEnd(b, bpfDrop)
+	bpfLand(b, pass)
+	return bpfEnd(b, bpfNext)
+}
+
+// fenceLookup appends what looks at a packet of one family, whose link is in register 7. It adds the jumps of those that pass.
+func fenceLookup(b []byte, pass []int, v6 bool) (program []byte, passing []int) {
+	family, addresses, length := int32(unix.AF_INET), int32(ethernet+12), int32(4)
 	if v6 {
 		family, addresses, length = unix.AF_INET6, ethernet+8, 16
 	}
 	const fib = -fibSize // where it is in the frame of the stack
-	b := bpfInsn(nil, bpfMov, 6, 1, 0, 0)
 	for at := int16(0); at < fibSize; at += 8 {
 		b = bpfInsn(b, bpfStore|bpfDouble, 10, 0, fib+at, 0)
 	}
 	b = bpfInsn(b, bpfStore|unix.BPF_B, 10, 0, fib+fibFamily, family)
-	b = bpfInsn(b, bpfLoad, 7, 6, skbIfindex, 0)
 	b = bpfInsn(b, bpfSave, 10, 7, fib+fibIfindex, 0)
-	var short []int // jumps of packets without all of their header, which the kernel drops by itself
-	for _, to := range []int32{source, fibTarget} {
-		b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
-		b = bpfInsn(b, bpfMovImm, 2, 0, 0, addresses)
-		b = bpfInsn(b, bpfMov, 3, 10, 0, 0)
-		b = bpfInsn(b, bpfAddImm, 3, 0, 0, fib+to)
-		b = bpfInsn(b, bpfMovImm, 4, 0, 0, length)
-		b = bpfInsn(b, bpfCall, 0, 0, 0, bpfSkbLoadBytes)
-		short = append(short, len(b))
-		b = bpfInsn(b, bpfIfLess, 0, 0, 0, 0)
+	for _, to := range []int32{fibSource, fibTarget} {
+		b = bpfLoadBytes(b, addresses, fib+to, length)
+		b, pass = bpfJump(b, pass, bpfIfLess, 0, 0) // a part of a header, which the kernel drops by itself
 		addresses += length
 	}
 	b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
@@ -116,15 +181,11 @@ func fenceFrom(v6 bool) []byte {
 	b = bpfInsn(b, bpfIfImm, 0, 0, 3, fibNoNeighbour)
 	b = bpfInsn(b, bpfIfLess, 0, 0, 4, fibFirstNot)
 	b = bpfInsn(b, bpfIfMore, 0, 0, 3, fibLastNot)
-	b = bpfInsn(b, unix.BPF_JMP|unix.BPF_JA, 0, 0, 4, 0)
+	b, pass = bpfJump(b, pass, unix.BPF_JMP|unix.BPF_JA, 0, 0)
 	b = bpfInsn(b, bpfLoad, 2, 10, fib+fibIfindex, 0)
-	b = bpfInsn(b, bpfIf, 2, 7, 2, 0) // it stays on the link
-	b = bpfEnd(b, bpfDrop)
-	end := len(b)
-	for _, at := range short { // jumps count instructions, from the next one
-		binary.NativeEndian.PutUint16(b[at+2:], uint16((end-at)/8-1))
-	}
-	return bpfEnd(b, bpfNext)
+	pass = append(pass, len(b))
+	b = bpfInsn(b, bpfIf, 2, 7, 0, 0) // it stays on the link
+	return bpfEnd(b, bpfDrop), pass
 }
 
 // loadProgram gives the kernel a program for filters of frames.

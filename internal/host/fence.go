@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,8 @@ import (
 )
 
 // Fence says which packets the host does not forward through a link, whatever rules of a firewall there are. What the host itself
-// sends and receives there is not forwarded, nor is what stays on the link. Frames with a VLAN tag are another link's.
+// sends and receives there is not forwarded, nor is what stays on the link. Frames of a VLAN are another link's; a tag of VLAN 0 is
+// none, and the kernel takes it off.
 type Fence struct {
 	From     bool // packets that came in through the link do not leave through another one
 	To4, To6 bool // packets of IPv4, of IPv6, that came in through another link do not leave through this one
@@ -28,7 +28,7 @@ func (f Fence) Or(o Fence) Fence {
 	return Fence{From: f.From || o.From, To4: f.To4 || o.To4, To6: f.To6 || o.To6}
 }
 
-// FencePref is the preference of a fence's filters of IPv4; those of IPv6 have the next. They come before what redirects.
+// FencePref is the preference of a fence's first filter on each way; a second one has the next. They come before what redirects.
 const FencePref = 31340
 
 // tcaBPFFD and tcaBPFName are attributes of a filter of kind bpf (include/uapi/linux/pkt_cls.h).
@@ -40,7 +40,8 @@ const (
 // panel is one filter of a fence.
 type panel struct {
 	parent   uint32 // clsact's way in or out
-	v6       bool
+	pref     uint32
+	proto    uint16 // of the frames that it looks at
 	program  func() []byte
 	name     string
 	standsIn func(f *Fence) *bool
@@ -50,21 +51,14 @@ type panel struct {
 func panels() []panel {
 	const in, out = netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS
 	return []panel{
-		{in, false, func() []byte { return fenceFrom(false) }, "from4", func(f *Fence) *bool { return &f.From }},
-		{in, true, func() []byte { return fenceFrom(true) }, "from6", func(f *Fence) *bool { return &f.From }},
-		{out, false, fenceTo, "to4", func(f *Fence) *bool { return &f.To4 }},
-		{out, true, fenceTo, "to6", func(f *Fence) *bool { return &f.To6 }},
+		{in, FencePref, unix.ETH_P_ALL, fenceFrom, "from", func(f *Fence) *bool { return &f.From }}, // to others a frame with a tag is none of IP
+		{out, FencePref, unix.ETH_P_IP, fenceTo, "to4", func(f *Fence) *bool { return &f.To4 }},
+		{out, FencePref + 1, unix.ETH_P_IPV6, fenceTo, "to6", func(f *Fence) *bool { return &f.To6 }},
 	}
 }
 
 // info is the filter's preference, and which frames it looks at.
-func (p panel) info() uint32 {
-	pref, proto := uint32(FencePref), uint16(unix.ETH_P_IP)
-	if p.v6 {
-		pref, proto = pref+1, unix.ETH_P_IPV6
-	}
-	return pref<<16 | uint32(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, proto)))
-}
+func (p panel) info() uint32 { return p.pref<<16 | uint32(bigEndian(p.proto)) }
 
 // label is what the filter is called. It changes with the program, so that another version's is known as such.
 func (p panel) label(program []byte) string {

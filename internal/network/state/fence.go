@@ -56,10 +56,8 @@ type SetFence struct {
 func (s SetFence) String() string {
 	if s.To == (host.Fence{}) {
 		var lines []string
-		for _, way := range []string{"ingress", "egress"} {
-			for _, pref := range []string{"31340", "31341"} {
-				lines = append(lines, shell("tc", "filter", "delete", "dev", s.Link.Name, way, "pref", pref)+" 2>/dev/null || true")
-			}
+		for _, at := range []string{"ingress pref 31340", "egress pref 31340", "egress pref 31341"} {
+			lines = append(lines, shell(append([]string{"tc", "filter", "delete", "dev", s.Link.Name}, strings.Fields(at)...)...)+" 2>/dev/null || true")
 		}
 		return strings.Join(lines, "\n")
 	}
