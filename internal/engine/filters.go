@@ -81,18 +81,21 @@ func (e *Engine) healFilters(ctx context.Context) error {
 	who := h.filtersBy
 	h.filtersBy = ""
 	h.mu.Unlock()
-	t := heal.Thing{Kind: heal.Filters}
+	r := repair{
+		thing: heal.Thing{Kind: heal.Filters}, what: "the rules of network filters", who: who,
+		instead: "for other rules use a table of your own; heal_firewall = false in taproomd.toml leaves these alone too",
+	}
 	repaired := false
 	err := e.nwfilters.Look(ctx, e.orphaned, func(d nwfilters.Difference) bool {
 		ports := d.Ports()
-		repaired = e.mayPutBack(repair{
-			thing: t, what: "the rules of network filters", who: who,
-			instead: "for other rules use a table of your own; heal_firewall = false in taproomd.toml leaves these alone too",
-		}, len(ports) == 0, "the filters of "+strings.Join(ports, ", "))
+		repaired = e.mayPutBack(r, len(ports) == 0, "the filters of "+strings.Join(ports, ", "))
 		return repaired
 	})
-	if err == nil && repaired {
-		h.repaired(t)
+	switch {
+	case repaired && err == nil:
+		h.repaired(r.thing)
+	case repaired:
+		e.stuck(r.byHand(""), err)
 	}
 	return err
 }

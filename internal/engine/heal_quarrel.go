@@ -45,12 +45,14 @@ func (e *Engine) stuck(r repair, err error) {
 	e.insist(r)
 }
 
-// inQuarrel reports whether a thing is followed that others change again and again, or that cannot be put back.
-func (h *healer) inQuarrel(t heal.Thing) bool {
+// quarrelOf is what is followed that others change again and again, or that cannot be put back, and whether it will be put back:
+// it will not where it counts as put back, nor where nothing is followed.
+func (h *healer) quarrelOf(t heal.Thing) (r repair, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, is := h.quarrels[t]
-	return is
+	r, quarrel := h.quarrels[t]
+	_, wrong := h.patience.Due(t)
+	return r, quarrel && wrong
 }
 
 // followQuarrel puts a thing back whenever it is due, until it stands or the engine ends.

@@ -30,17 +30,30 @@ func (r repair) somebody() string {
 	return r.who
 }
 
+// byHand is a repair with what an administrator can type.
+func (r repair) byHand(commands string) repair {
+	switch {
+	case r.thing.Kind == heal.Filters:
+		commands = "systemctl restart taproomd"
+	case !r.thing.Kind.IsLink(): // dozens of lines
+		commands = "taproom plan"
+	}
+	r.commands = commands
+	return r
+}
+
 // putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
 func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r repair) error {
 	commands := strings.TrimSpace(plan.String())
 	if !e.mayPutBack(r, len(plan) == 0, commands) {
 		return nil
 	}
-	if err := e.writeDown(plan); err != nil {
-		return err
+	err := e.writeDown(plan)
+	if err == nil {
+		err = plan.Apply(ctx, env)
 	}
-	if err := plan.Apply(ctx, env); err != nil {
-		e.stuck(r, err)
+	if err != nil {
+		e.stuck(r.byHand(commands), err)
 		return errors.Join(err, env.CloseTaps())
 	}
 	e.healer.repaired(r.thing)
@@ -57,7 +70,8 @@ func (h *healer) repaired(t heal.Thing) {
 }
 
 // mayPutBack reports whether a thing is to be put back now. It is not when it is right already, nor when others changed it again
-// since it was put back: then it is later, and until then that is shown. Commands are what would do it.
+// since it was put back: then it is later, and until then that is shown. Commands are what would do it. Who then fails says so to
+// stuck, or the thing counts as put back.
 func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
 	h, t := &e.healer, r.thing
 	now := e.now()
@@ -83,14 +97,7 @@ func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
 	}
 	h.mu.Unlock()
 	if !allowed {
-		switch {
-		case t.Kind == heal.Filters:
-			commands = "systemctl restart taproomd"
-		case !t.Kind.IsLink(): // dozens of lines
-			commands = "taproom plan"
-		}
-		r.commands = commands
-		e.insist(r)
+		e.insist(r.byHand(commands))
 		return false
 	}
 	if t.Kind == heal.Rules {

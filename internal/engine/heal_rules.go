@@ -67,8 +67,11 @@ func (e *Engine) healShared(o owned, look func(context.Context) error) {
 	for _, t := range e.healer.next(o) {
 		if err := look(e.ctx); err != nil && e.ctx.Err() == nil {
 			e.troubled(t, fmt.Sprintf("the %s of networks cannot be put right: %v%s", t.Kind, err, remedy(err)))
-			if !e.healer.inQuarrel(t) {
-				e.stuck(repair{thing: t, what: "the " + string(t.Kind) + " of networks", instead: "look at what the last failure says", commands: "taproom plan"}, err)
+			if r, due := e.healer.quarrelOf(t); !due {
+				if r.what == "" {
+					r = repair{thing: t, what: "the " + string(t.Kind) + " of networks", instead: "look at what the last failure says"}
+				}
+				e.stuck(r.byHand(""), err)
 			}
 		}
 	}
