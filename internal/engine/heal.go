@@ -26,6 +26,7 @@ type healer struct {
 	// sheltered says that networks are closed that the firewall's rules protect, since others go on removing those.
 	sheltered  atomic.Bool
 	sheltering sync.Mutex // held while they are closed and opened
+	unsettled  bool       // some could not be; guarded by sheltering
 	// filtersBy is who changed those of network filters at last, where that was told.
 	filtersBy string
 }

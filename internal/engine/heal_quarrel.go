@@ -55,6 +55,16 @@ func (h *healer) quarrelOf(t heal.Thing) (r repair, due bool) {
 	return r, quarrel && wrong
 }
 
+// unseen notes that nobody knows whether rules are gone that protect guests.
+func (h *healer) unseen(t heal.Thing) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r, quarrel := h.quarrels[t]; quarrel {
+		r.removed = true
+		h.quarrels[t] = r
+	}
+}
+
 // followQuarrel puts a thing back whenever it is due, until it stands or the engine ends.
 func (e *Engine) followQuarrel(t heal.Thing) {
 	rules := t.Kind == heal.Rules

@@ -18,7 +18,7 @@ type repair struct {
 	instead  string // of changing it can be done
 	who      string // changed it, where that can be told
 	commands string // put it back
-	removed  bool   // rules are gone that protect guests
+	removed  bool   // rules are gone that protect guests, or nobody knows
 	err      error  // why it could not be put back the last time
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) healShared(o owned, look func(context.Context) error) {
 			e.troubled(t, fmt.Sprintf("the %s of networks cannot be put right: %v%s", t.Kind, err, remedy(err)))
 			if r, due := e.healer.quarrelOf(t); !due {
 				if r.what == "" {
-					r = repair{thing: t, what: "the " + string(t.Kind) + " of networks", instead: "look at what the last failure says"}
+					r = repair{thing: t, what: "the " + string(t.Kind) + " of networks", instead: "look at what the last failure says", removed: t.Kind == heal.Rules}
 				}
 				e.stuck(r.byHand(""), err)
 			}
@@ -112,6 +112,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
 	for {
 		before := e.activeNetworks()
 		if got, err = state.Observe(ctx, env, state.Scope{AllElements: true}); err != nil {
+			e.healer.unseen(heal.Thing{Kind: heal.Rules})
 			return nil, err
 		}
 		held, busy = e.holdNetworks(ctx)
@@ -220,6 +221,7 @@ func (e *Engine) pollSettings(context.Context) error {
 		for {
 			select {
 			case <-tick.C:
+				e.shelter()
 				e.heal(e.otherSettings())
 			case <-e.ctx.Done():
 				return
@@ -236,6 +238,8 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 		out = append(out, heal.Thing{Kind: heal.Rules})
 	}
 	sysctls := map[string]string{}
+	e.healer.sheltering.Lock() // who is at that changes what is wanted, and then what there is
+	defer e.healer.sheltering.Unlock()
 	for uuid, live := range e.activeNetworks() {
 		want, err := e.compileNetwork(live)
 		if err != nil {
@@ -243,12 +247,12 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 		}
 		maps.Copy(sysctls, want.Sysctls)
 		for name, w := range want.Bridges {
-			if state.AsWanted(e.k, name, w) { // so are nearly all, and there may be a thousand
+			if state.AsWanted(e.k, name, w) && (env.NoFences || e.fencedBy(name, w.Fence)) { // so are nearly all, and there may be a thousand
 				continue
 			}
 			got, err := state.Observe(e.ctx, env, state.Scope{Bridges: []string{name}})
 			have, there := got.Bridges[name]
-			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static) {
+			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static || !env.NoFences && !got.Partial && have.Fence != w.Fence) {
 				out = append(out, heal.Thing{Kind: heal.Bridge, Owner: uuid.String(), Name: name})
 			}
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func (e *Engine) unprotected(got state.Observed, want state.State) bool {
 }
 
 // shelter closes networks, or opens them again, as is needed now. Their guests are not reached while they are closed, as answers
-// from outside are not told from anything else without rules.
+// from outside are not told from anything else without rules. What fails is tried again by the next call (pollSettings).
 func (e *Engine) shelter() {
 	h := &e.healer
 	h.sheltering.Lock()
@@ -46,14 +47,20 @@ func (e *Engine) shelter() {
 	r, quarrel := h.quarrels[heal.Thing{Kind: heal.Rules}]
 	h.mu.Unlock()
 	on := quarrel && r.removed
-	if e.noFences != nil || h.sheltered.Swap(on) == on {
+	// Whoever makes a bridge meanwhile is to know.
+	if e.noFences != nil || h.sheltered.Swap(on) == on && !h.unsettled {
 		return
 	}
+	before := h.unsettled
+	h.unsettled = false
 	var done []string
 	for _, live := range e.activeNetworks() {
 		switch changed, err := e.refence(live); {
 		case err != nil && !errors.Is(err, host.ErrNoLink):
-			e.log.Error(fmt.Sprintf("bridge %s of network '%s' cannot be closed or opened: %v", live.BridgeName(), live.Name, err))
+			h.unsettled = true
+			if !before {
+				e.log.Error(fmt.Sprintf("bridge %s of network '%s' cannot be closed or opened; it is tried again: %v", live.BridgeName(), live.Name, err))
+			}
 		case changed:
 			done = append(done, live.Name)
 		}
@@ -78,16 +85,30 @@ func (e *Engine) refence(live *spec.Network) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	var partial error // what was not seen may be there
+	if got.Partial {
+		partial = host.ErrPartial
+	}
 	b, there := got.Bridges[name]
 	if !there || b.Fence == want.Bridges[name].Fence {
-		return false, nil
+		return false, partial
 	}
 	b.Fence = want.Bridges[name].Fence
 	plan, err := state.Diff(env, got, state.State{Bridges: map[string]state.Bridge{name: b}})
 	if err != nil {
 		return false, err
 	}
-	return true, plan.Apply(e.ctx, env)
+	return true, cmp.Or(plan.Apply(e.ctx, env), partial)
+}
+
+// fencedBy reports whether a bridge keeps back what it should.
+func (e *Engine) fencedBy(name string, want host.Fence) bool {
+	l, err := e.k.LinkByName(name)
+	if err != nil {
+		return false
+	}
+	have, err := e.k.Fence(l.Index)
+	return err == nil && have == want
 }
 
 // closedMeanwhile says which networks are closed without the firewall's rules, and which are open.
