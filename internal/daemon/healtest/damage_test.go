@@ -101,20 +101,22 @@ func TestSomebodyWhoInsistsOnOtherRulesIsNamedAndNeverLeftAlone(t *testing.T) {
 			break
 		}
 	}
-	for _, part := range []string{"the firewall's rules of networks was put back ", "last by nft (process ", "closed meanwhile, so that nothing is forwarded to guests: one, two; "} {
-		if !strings.Contains(p, part) {
-			t.Fatalf("it says %q, without %q", p, part)
-		}
+	if p == "" {
+		t.Error("30 flushes are no quarrel")
 	}
+	end := w.raise(flushes()["nft"]) // or it is over before anybody has looked
+	w.says("the firewall's rules of networks was put back ", "last by nft (process ", "closed meanwhile, so that nothing is forwarded to guests: one, two; ")
+	end()
 	took := w.same(before, "somebody ended to insist")
 	w.comes("nothing is wrong", func() bool { return w.problems() == "" })
-	w.host().Run("nft", "flush", "ruleset")
+	end = w.raise(flushes()["nft"])
 	w.comes("it goes on", func() bool { return w.problems() != "" })
 	w.comes("guests of NAT are sheltered", func() bool { return w.fence("virbr-one").To4 })
 	w.daemon.Kill()
 	if !w.fence("virbr-one").To4 {
 		t.Error("without a daemon they are not")
 	}
+	end()
 	if err := w.daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
