@@ -41,6 +41,9 @@ const (
 
 	fibSuccess, fibNoNeighbour = 0, 7 // BPF_FIB_LKUP_RET_SUCCESS, NO_NEIGH
 	fibFirstNot, fibLastNot    = 1, 5 // BPF_FIB_LKUP_RET_BLACKHOLE, UNREACHABLE, PROHIBIT, NOT_FWDED, FWD_DISABLED
+	fibDisabled                = 5
+
+	loopbackIndex = 1 // in every network namespace
 )
 
 // bpfInsn appends an instruction of eBPF: to and from are registers.
@@ -171,12 +174,22 @@ func fenceLookup(b []byte, pass []int, v6 bool) (program []byte, passing []int) 
 		b, pass = bpfJump(b, pass, bpfIfLess, 0, 0) // a part of a header, which the kernel drops by itself
 		addresses += length
 	}
-	b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
-	b = bpfInsn(b, bpfMov, 2, 10, 0, 0)
-	b = bpfInsn(b, bpfAddImm, 2, 0, 0, fib)
-	b = bpfInsn(b, bpfMovImm, 3, 0, 0, fibSize)
-	b = bpfInsn(b, bpfMovImm, 4, 0, 0, 0)
-	b = bpfInsn(b, bpfCall, 0, 0, 0, bpfFibLookup)
+	look := func() {
+		b = bpfInsn(b, bpfMov, 1, 6, 0, 0)
+		b = bpfInsn(b, bpfMov, 2, 10, 0, 0)
+		b = bpfInsn(b, bpfAddImm, 2, 0, 0, fib)
+		b = bpfInsn(b, bpfMovImm, 3, 0, 0, fibSize)
+		b = bpfInsn(b, bpfMovImm, 4, 0, 0, 0)
+		b = bpfInsn(b, bpfCall, 0, 0, 0, bpfFibLookup)
+	}
+	look()
+	if v6 { // it forwards where all/forwarding says so, whatever the link's own is, which it looked at: the loopback's follows all
+		var forwards []int
+		b, forwards = bpfJump(b, nil, bpfIfNotImm, 0, fibDisabled)
+		b = bpfInsn(b, bpfStore|unix.BPF_W, 10, 0, fib+fibIfindex, loopbackIndex)
+		look()
+		bpfLand(b, forwards)
+	}
 	b = bpfInsn(b, bpfIfImm, 0, 0, 4, fibSuccess)
 	b = bpfInsn(b, bpfIfImm, 0, 0, 3, fibNoNeighbour)
 	b = bpfInsn(b, bpfIfLess, 0, 0, 4, fibFirstNot)

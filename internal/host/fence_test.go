@@ -103,3 +103,29 @@ func TestFence_KeepsWhatIsForwardedAndNothingElse(t *testing.T) {
 		check(fmt.Sprintf("%+v", want), !want.From && !want.To4, !want.From && !want.To6) // answers come in, too
 	}
 }
+
+// The kernel forwards IPv6 where it is told so for all links, whatever a link's own setting is.
+func TestFence_KeepsIPv6OfALinkWhoseOwnForwardingIsOff(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	f.host.Shell("echo 0 > /proc/sys/net/ipv6/conf/br0/forwarding")
+	check := func(what string, out bool) {
+		t.Helper()
+		for to, want := range map[string]bool{"fd04::10": out, "fd03::10": out, "fd01::1": true, "fd04::1": true, "fd02::10": true} {
+			if got := reaches(f.guest, to, want); got != want {
+				t.Errorf("%s: %s is reached: %v, want %v", what, to, got, want)
+			}
+		}
+	}
+	check("without a fence", true)
+	if err := f.host.Kernel().SetFence(f.bridge, host.ClosedFence()); err != nil {
+		t.Fatal(err)
+	}
+	check("with a fence", false)
+	f.host.Shell("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding")
+	for _, to := range []string{"fd01::1", "fd04::1"} {
+		if !reaches(f.guest, to, true) {
+			t.Errorf("on a host that does not forward %s is not reached", to)
+		}
+	}
+}
