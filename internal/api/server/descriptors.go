@@ -122,7 +122,7 @@ func (o *outbox) sendFiles(buf []byte, files []*os.File) error {
 		if !ok {
 			return errors.New("file descriptors cannot be passed over this connection")
 		}
-		if _, err := u.Write(buf); err != nil {
+		if err := o.write(buf); err != nil {
 			return err
 		}
 		for _, f := range files {

@@ -23,3 +23,16 @@ func (s *Server) LargeReplies() int64 {
 	defer s.replies.mu.Unlock()
 	return s.replies.used
 }
+
+// AwaitingReplyBytes is how many calls wait for the memory of a large reply.
+func (s *Server) AwaitingReplyBytes() int {
+	s.replies.mu.Lock()
+	defer s.replies.mu.Unlock()
+	return len(s.replies.waiting)
+}
+
+// HoldTurns takes all turns to make large replies, and returns what gives them back.
+func (s *Server) HoldTurns() (release func()) {
+	_ = s.making.acquire(0, s.making.total, nil, nil)
+	return func() { s.making.release(0, s.making.total) }
+}

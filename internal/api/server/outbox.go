@@ -5,8 +5,10 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -53,7 +55,8 @@ type outbox struct {
 	queued  int64 // bytes in queue, and of those that are being written from it
 	claimed int64 // bytes of replies that are expected, or wait to be written
 
-	moved atomic.Int64 // when the client last took something of what is written, in nanoseconds
+	moved  time.Time // when the client was last seen to take something of what is written
+	unread int       // bytes that the kernel had for the client when stalledFor last looked
 }
 
 func (o *outbox) init(nc net.Conn, bufs *buffers, spawn func(func())) {
@@ -66,11 +69,12 @@ func (o *outbox) send(buf []byte) error {
 	return o.turn(buf, func() error { return o.write(buf) })
 }
 
-// write writes in steps, so that a client that reads slowly is told from one that does not read.
+// step is the most that is written at a time: the kernel counts what a client has taken by whole writes.
+const step = 16 << 10
+
 func (o *outbox) write(buf []byte) error {
-	const step = 256 << 10
 	for len(buf) > 0 {
-		o.moved.Store(time.Now().UnixNano())
+		o.progress()
 		n, err := o.nc.Write(buf[:min(len(buf), step)])
 		if err != nil {
 			return err
@@ -80,14 +84,41 @@ func (o *outbox) write(buf []byte) error {
 	return nil
 }
 
-// stalledFor is how long the client has taken nothing of what is written; 0 when nothing is.
+// progress notes that the client takes what is written.
+func (o *outbox) progress() {
+	o.mu.Lock()
+	o.moved = time.Now()
+	o.mu.Unlock()
+}
+
+// stalledFor is how long the client has taken less than a step of what is written; 0 when nothing is. A write that waits goes on
+// only when three quarters of the socket are free, so the socket is asked as well. What it says counts from one look to the next.
 func (o *outbox) stalledFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.writing {
 		return 0
 	}
-	return time.Since(time.Unix(0, o.moved.Load()))
+	if n, ok := inSocket(o.nc); ok && n != o.unread {
+		o.unread = n
+		o.moved = time.Now()
+	}
+	return time.Since(o.moved)
+}
+
+// inSocket is what the kernel keeps for the other end, in bytes of the kernel's memory.
+func inSocket(nc net.Conn) (n int, ok bool) {
+	s, ok := nc.(syscall.Conn)
+	if !ok {
+		return 0, false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	var asked error
+	err = raw.Control(func(fd uintptr) { n, asked = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return n, err == nil && asked == nil
 }
 
 func (o *outbox) isDead() bool {
@@ -133,13 +164,6 @@ func (o *outbox) adjust(n int64) {
 	o.mu.Unlock()
 }
 
-// has reports whether more than n bytes are claimed.
-func (o *outbox) has(n int64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.claimed > n
-}
-
 // turn waits until nobody else writes, writes, and gives buf back to the pool.
 func (o *outbox) turn(buf []byte, write func() error) error {
 	o.mu.Lock()
@@ -150,7 +174,7 @@ func (o *outbox) turn(buf []byte, write func() error) error {
 		o.mu.Unlock()
 		return errGone
 	}
-	o.writing = true
+	o.writing, o.moved = true, time.Now()
 	o.mu.Unlock()
 	err := write()
 	o.bufs.put(buf)
@@ -175,7 +199,7 @@ func (o *outbox) post(buf []byte) error {
 	o.queue = append(o.queue, buf)
 	o.queued += int64(cap(buf))
 	if !o.writing {
-		o.writing = true
+		o.writing, o.moved = true, time.Now()
 		o.spawn(o.flush)
 	}
 	return nil
@@ -202,14 +226,37 @@ func (o *outbox) flush() {
 		q, bytes := o.queue, o.queued
 		o.queue = nil
 		o.mu.Unlock()
-		o.moved.Store(time.Now().UnixNano())
-		if _, err := q.WriteTo(o.nc); err != nil {
+		if err := o.writeAll(q); err != nil {
 			o.kill()
 		}
 		o.mu.Lock()
 		o.queued -= bytes
 		o.mu.Unlock()
 	}
+}
+
+// writeAll writes small messages together, a step's worth at a time.
+func (o *outbox) writeAll(q net.Buffers) error {
+	for len(q) > 0 {
+		n, size := 1, len(q[0])
+		for n < len(q) && size+len(q[n]) <= step {
+			size += len(q[n])
+			n++
+		}
+		if n == 1 {
+			if err := o.write(q[0]); err != nil {
+				return err
+			}
+		} else {
+			o.progress()
+			some := q[:n]
+			if _, err := some.WriteTo(o.nc); err != nil {
+				return err
+			}
+		}
+		q = q[n:]
+	}
+	return nil
 }
 
 // kill ends the connection; whoever waits for the client stops waiting. It reports whether the connection had not ended before.

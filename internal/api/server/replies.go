@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ const (
 	window = 32 << 10
 	// leastQuery is what a query takes of the window at least: a goroutine that waits for the client takes as much.
 	leastQuery = 4 << 10
+	// oneObject is what the first reply about one object is expected to take: as many as run for a connection fit its window.
+	oneObject = 512
 	// costly is from which size on replies are made in turns.
 	costly = 8 << 10
 	// thinking is how long the making of a large reply holds up others. What takes longer waits for something else.
@@ -29,13 +32,43 @@ const (
 // expectation is how many bytes the reply of a procedure takes: the most of late.
 type expectation struct{ n atomic.Int64 }
 
-// begin knows replies without a value. Of the others the first one is expected to be large, so that clients that make many
-// calls at once begin with one.
+// begin knows replies without a value and those of one size, such as a domain's handle or its state. Of the others the first
+// one is expected to be large, so that clients that make many calls at once begin with one.
 func (e *expectation) begin(ret xdr.Value) {
-	e.n.Store(FreeMessage + 1)
-	if _, void := ret.(*xdr.Void); void {
+	switch {
+	case isVoid(ret):
 		e.n.Store(remote.HeaderSize)
+	case hasAnyLength(reflect.TypeOf(ret)):
+		e.n.Store(FreeMessage + 1)
+	default:
+		e.n.Store(oneObject)
 	}
+}
+
+func isVoid(ret xdr.Value) bool {
+	_, void := ret.(*xdr.Void)
+	return void
+}
+
+// hasAnyLength reports whether a result is a list or a document.
+func hasAnyLength(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[remote.String](), reflect.TypeFor[remote.OptString]():
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Array:
+		return hasAnyLength(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if hasAnyLength(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // observe learns from a reply. What was expected is forgotten by an eighth with each smaller one.
@@ -103,8 +136,8 @@ func (r *reservation) endMaking() {
 	}
 }
 
-// settle corrects a reservation once the reply is known. A client that has other replies under way and does not read them is
-// disconnected when there is no memory for this one.
+// settle corrects a reservation once the reply is known. While others hold the memory for it, it waits; a client that takes
+// nothing of the replies it has is disconnected instead, since what has been made and waits is not counted.
 func (c *conn) settle(r *reservation, size int64) (err error) {
 	r.endMaking()
 	if size > r.window && r.window > 0 {
@@ -115,40 +148,65 @@ func (c *conn) settle(r *reservation, size int64) (err error) {
 		return nil
 	}
 	c.releaseReplyBytes(r.budget) // or the user's share would never have room for what is larger than it
-	r.budget = 0
-	if c.out.has(r.window) {
-		if w := c.srv.replies.claim(c.peer.UID, size); w != nil {
-			if err := c.srv.replies.withdraw(w, errLate); err != nil {
-				c.cut("client makes more large calls than it reads replies of, disconnecting it", size)
-				return errGone
-			}
+	r.budget, err = c.takeReplyBytes(size, c.srv.ctx.Done(), func() bool {
+		if c.out.stalledFor() < stalled {
+			return false
 		}
-		c.large.Add(size)
-		r.budget = size
-		return nil
-	}
-	r.budget, err = c.awaitReplyBytes(size, c.srv.ctx.Done())
+		c.cut("client makes more large calls than it reads replies of, disconnecting it", size)
+		return true
+	})
 	return err
 }
 
-// awaitReplyBytes takes bytes of the budget for large replies. While it waits, clients that do not read theirs are
-// disconnected.
+// awaitReplyBytes takes bytes of the budget for a large reply that is to be made.
 func (c *conn) awaitReplyBytes(n int64, stop <-chan struct{}) (taken int64, err error) {
-	late := time.NewTimer(stalled)
+	return c.takeReplyBytes(n, stop, func() bool { return false })
+}
+
+// takeReplyBytes takes bytes of the budget for large replies. While it waits, clients that take nothing of theirs are
+// disconnected, and so is this one when hopeless says so. The wait ends without the bytes when patience does.
+func (c *conn) takeReplyBytes(n int64, stop <-chan struct{}, hopeless func() bool) (taken int64, err error) {
+	b := c.srv.replies
+	if w := b.claim(c.peer.UID, n); w != nil {
+		err := c.awaitClaim(w, stop, hopeless)
+		if err != nil {
+			err = b.withdraw(w, err)
+		}
+		switch {
+		case errors.Is(err, errLate):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		}
+	}
+	c.large.Add(n)
+	return n, nil
+}
+
+func (c *conn) awaitClaim(w *claim, stop <-chan struct{}, hopeless func() bool) error {
+	late := time.NewTicker(stalled)
 	defer late.Stop()
 	for range patience {
-		err := c.srv.replies.acquire(c.peer.UID, n, stop, late.C)
-		if err == nil {
-			c.large.Add(n)
-			return n, nil
+		if hopeless() {
+			return errGone
 		}
-		if !errors.Is(err, errLate) || c.out.isDead() {
-			return 0, errGone
+		c.srv.cutStalled() // the first look may be the one that begins to count
+		select {
+		case <-w.granted:
+			return nil
+		case <-stop:
+			return errGone
+		case <-late.C:
 		}
-		c.srv.cutStalled()
-		late.Reset(stalled)
+		if c.out.isDead() {
+			return errGone
+		}
 	}
-	return 0, nil
+	if hopeless() {
+		return errGone
+	}
+	c.srv.cutStalled()
+	return errLate
 }
 
 // unreserve gives a reservation back.
@@ -172,7 +230,7 @@ func (s *Server) cutStalled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		if n := c.large.Load(); n > 0 && c.out.stalledFor() > stalled {
+		if n := c.large.Load(); n > 0 && c.out.stalledFor() >= stalled {
 			c.cut("client does not read its replies, disconnecting it", n)
 		}
 	}

@@ -172,6 +172,10 @@ func (g *greed) holdsPeak(what string) {
 	g.t.Helper()
 	peak := g.kib("VmHWM")
 	g.t.Logf("%s: the daemon took up to %d KiB", what, peak)
+	if underRace {
+		g.t.Log("no bound is held under the race detector, which takes several times the memory: run the test without -race")
+		return
+	}
 	if peak > mostKiB {
 		g.t.Errorf("%s: the daemon took %d KiB, want at most %d", what, peak, mostKiB)
 	}
@@ -220,6 +224,9 @@ func TestGreedyClients_ThatMayWriteHaveLargeMessagesReadInTurn(t *testing.T) {
 		}
 	}
 	g.holdsPeak("large messages of root's")
+	if underRace {
+		return // see holdsPeak
+	}
 	emutest.Wait(t, "the memory comes back", nil, func() bool { return g.kib("VmRSS") < backKiB })
 }
 
