@@ -152,9 +152,7 @@ func TestConnections_AreBoundedInNumber(t *testing.T) {
 		conns = append(conns, opened(t, d.Socket))
 	}
 	dial(t, d.Socket).closed()
-	if !strings.Contains(log.String(), "max_clients") {
-		t.Errorf("the log does not say which limit it is: %s", log.String())
-	}
+	waitFor(t, "the log to say which limit it is", func() bool { return strings.Contains(log.String(), "max_clients") })
 	_ = conns[0].nc.Close()
 	waitFor(t, "the connection to be gone", func() bool { return d.Server.Connections() == 2 })
 	alive(t, d)
