@@ -61,7 +61,7 @@ func (c *clients) link(name string) host.Link {
 }
 
 // What somebody changes of links that are ours is put back: taps on their bridges, networks' bridges, bridges that come
-// again. Somebody who insists is left alone, and what cannot be put back is said.
+// again. What cannot be put back is said.
 func TestLinksThatSomebodyChangesArePutBack(t *testing.T) {
 	t.Parallel()
 	c := serve(t)
