@@ -23,7 +23,7 @@ func countedOperations() []string {
 	return []string{networkStart, guestStart, nicAttach, applianceClone}
 }
 
-// countersBench is what the benchmark runs.
+// countersBench is a run of the counters benchmark.
 type countersBench struct {
 	o       Options
 	dir     string
@@ -32,14 +32,14 @@ type countersBench struct {
 	samples map[string][]cost // by operation
 }
 
-// runCounters counts what one operation takes where that does not scatter as time does: programs that are executed, starts of
-// QEMU, calls into the host, netlink messages, and bytes allocated on the heap. The operations are one start of a NAT network
-// beside another, one start of a guest with a NIC, one attach of a NIC to it, and one launch of an appliance from a template.
+// runCounters counts the costs of an operation that do not scatter as time does: programs that are executed, starts of QEMU,
+// calls into the host, netlink messages, and bytes allocated on the heap. The operations are the start of a NAT network while
+// another is active, the start of a guest with a NIC, the attach of a NIC to it, and the launch of an appliance from a template.
 //
 // Calls into the host are announced to host.Kernel's hook and counted by name, and netlink messages are counted where
-// host.Kernel and nft.Conn send them. System calls are not counted: those of the Go runtime (futex, epoll_pwait, madvise) depend
+// host.Kernel and nft.Conn send them. System calls are not counted: the Go runtime's own (futex, epoll_pwait, madvise) depend
 // on how goroutines are scheduled. The three operations of a daemon are counted in the daemon, the launch in this process. Both run
-// on one processor and never collect garbage, so that pools of memory are neither split nor emptied.
+// on a single processor and never collect garbage, so that pools of memory are neither split nor emptied.
 //
 // A count is the least of all rounds after a first that fills caches: the daemon's timers only add to it. Of the bytes it is the
 // median of the rounds with the fewest calls, in which no timer expired: rare rounds allocate less than the others.

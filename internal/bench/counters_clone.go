@@ -65,7 +65,7 @@ func (b *countedClones) read() own.Counters {
 	return own.Counters{Calls: n.Calls, Netlink: n.Netlink, Allocated: m.TotalAlloc}
 }
 
-// launch counts one launch until the appliance is ready, and shuts it down.
+// launch counts the launch of an appliance until it is ready, and shuts it down.
 func (b *countedClones) launch(ctx context.Context) (cost, error) {
 	if _, _, err := b.meter.quiet(ctx); err != nil {
 		return cost{}, err

@@ -36,12 +36,12 @@ type countedDaemon struct {
 	k       *host.Kernel
 	bus     *firewalld
 	meter   *meter
-	beside  remote.Network // is active all the time: what is made for the first network is there
+	beside  remote.Network // is active all the time: parts that the first network creates exist
 	network remote.Network // is counted
 	guest   remote.Domain
 }
 
-// startCounted starts the bus, the daemon, and one of its networks.
+// startCounted starts the bus, the daemon, and the network that is active all the time.
 func startCounted(ctx context.Context, dir, programs string) (_ *countedDaemon, err error) {
 	socket := filepath.Join(dir, "counters")
 	d := &countedDaemon{

@@ -27,11 +27,11 @@ const (
 	countAllocated  = "allocated_bytes"
 )
 
-// allocatedPercent is by how much allocated_bytes have to differ: with one build the start of a network allocates 239 kB or 246 kB,
+// allocatedPercent is by how much allocated_bytes have to differ: the same build allocates 239 kB or 246 kB to start a network,
 // which is 3 % more. All other counts are exact.
 const allocatedPercent = 5
 
-// CountTable holds the counts of a run, and how they differ from those of a file.
+// CountTable holds the counts of a run, and their differences from the counts of a file.
 type CountTable struct {
 	Operations  []Operation `json:"operations"`
 	File        string      `json:"file,omitempty"`
@@ -41,7 +41,7 @@ type CountTable struct {
 	With     string `json:"with"`
 }
 
-// Operation holds what one operation took.
+// Operation holds the cost of an operation.
 type Operation struct {
 	Name       string            `json:"name"`
 	Programs   uint64            `json:"programs"` // processes that executed a program
@@ -52,7 +52,7 @@ type Operation struct {
 	Calls      map[string]uint64 `json:"calls"` // into the host, by name
 }
 
-// count is one line of the file.
+// count is a line of the file.
 type count struct {
 	name  string
 	value uint64
@@ -82,13 +82,13 @@ const counterFile = `# The cost of one operation, as taproom bench counters meas
 // measuredWith finds the kernel, QEMU and Go in a file.
 var measuredWith = regexp.MustCompile(`(?m)^# Measured on \S+ with (.+)\.$`)
 
-// with is what counts depend on besides taproom's code.
+// with names the kernel, QEMU and Go, on which counts depend as well as on taproom's code.
 func with(h Host) string {
 	return fmt.Sprintf("Linux %s, QEMU %s, %s", h.Kernel, h.QEMU, runtime.Version())
 }
 
 // writeCounters writes a file. A count that does not differ from the old file's stays as it was, so that a renewal shows
-// differences alone, and small ones add up until they show.
+// differences alone, and small differences add up until they show.
 func writeCounters(path string, h Host, old map[string]uint64, operations []Operation) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, counterFile, allocatedPercent, time.Now().UTC().Format(time.DateOnly), with(h))
@@ -103,7 +103,7 @@ func writeCounters(path string, h Host, old map[string]uint64, operations []Oper
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// readCounters reads a file and what it was measured with. "" is none, and a file that is to be written may be missing.
+// readCounters reads a file and the versions it was measured with. "" is no file, and a file that is to be written may be missing.
 func readCounters(path string, missing bool) (counts map[string]uint64, with string, err error) {
 	if path == "" {
 		return nil, "", nil
@@ -140,7 +140,7 @@ func parseCounters(path string, text []byte) (map[string]uint64, error) {
 	return counts, lines.Err()
 }
 
-// compareCounters returns a line for each count that differs: those of the operations in their order, then those that only the
+// compareCounters returns a line for each count that differs: counts of the operations in their order, then counts that only the
 // file has.
 func compareCounters(old map[string]uint64, operations []Operation) []string {
 	out := []string{}

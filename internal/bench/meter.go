@@ -18,21 +18,21 @@ const (
 	quietPoll = 50 * time.Millisecond
 )
 
-// cost is what one repetition of an operation took.
+// cost counts the work of a single repetition of an operation.
 type cost struct {
 	programs, qemuStarts int
 	netlink, allocated   uint64
 	calls                map[string]uint64 // into the host, by name
 }
 
-// meter measures operations of one process.
+// meter measures operations of a single process.
 type meter struct {
 	quietFor time.Duration // without a call into the host, until the process counts as quiet
 	execs    *execs
 	read     func(context.Context) (own.Counters, error) // of that process
 }
 
-// measure returns what an operation took, and all that the process does because of it. The process is quiet before, and after.
+// measure returns the cost of an operation, with all work that it causes in the process. The process is quiet before, and after.
 func (m *meter) measure(ctx context.Context, do func(context.Context) error) (c cost, err error) {
 	before, reading, err := m.calibrate(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m *meter) quiet(ctx context.Context) (last own.Counters, readings int, err
 }
 
 // executed counts the processes that executed a program since the last count, and the processes among them that are a QEMU.
-// taproom-launch and the QEMU that it becomes are one process.
+// taproom-launch and the QEMU that it becomes count as a single process.
 func (m *meter) executed() (programs, qemuStarts int, err error) {
 	all, qemu := map[uint32]bool{}, map[uint32]bool{}
 	err = m.execs.each(func(pid uint32, path string) {
@@ -121,8 +121,8 @@ func (m *meter) executed() (programs, qemuStarts int, err error) {
 // random are the parts of a call's name that differ from run to run: UUIDs, and numbers in the names of temporary files.
 var random = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{6,}`)
 
-// logLook is a look at how long a guest's log has become, of which an operation counts one: QEMU writes a line in up to eight
-// pieces, and how many of them the daemon notices apart is chance.
+// logLook matches reads of the length of a guest's log; an operation counts at most 1 of them: QEMU writes a line in up to eight
+// pieces, and how many pieces the daemon notices apart is chance.
 var logLook = regexp.MustCompile(`^file stat .*\.log$`)
 
 // callsSince returns the calls between two readings.

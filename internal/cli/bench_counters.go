@@ -8,7 +8,7 @@ import (
 	"taproom/internal/bench"
 )
 
-// countersFlags are those of the benchmark that counts.
+// countersFlags adds the flags of the benchmark that counts.
 func countersFlags(c *cobra.Command, o *bench.Options) {
 	c.Flags().StringVar(&o.Counters, "counters", "", "`file` of counts to compare with, where counts are the question")
 	c.Flags().BoolVar(&o.Renew, "renew", false, "write the file of --counters again after the comparison")

@@ -19,7 +19,7 @@ func (o Options) counter() *host.Counter {
 }
 
 // serveCounters serves the counters of this process on a socket, for taproom bench counters, until stop is called. Only the
-// daemon's user may connect. Each connection gets one own.Counters as JSON and is closed. A nil counter is not served.
+// daemon's user may connect. Each connection gets an own.Counters as JSON and is closed. A nil counter is not served.
 func serveCounters(k *host.Kernel, path string, counter *host.Counter) (stop func(), err error) {
 	if counter == nil {
 		return func() {}, nil
@@ -45,8 +45,8 @@ func serveCounters(k *host.Kernel, path string, counter *host.Counter) (stop fun
 	}, nil
 }
 
-// answerCounters answers one connection after the other until the listener is closed. An answer fits the buffer of a socket, so
-// that no client delays the next.
+// answerCounters answers connections in turn until the listener is closed. An answer fits the buffer of a socket, so that no client
+// delays the next.
 func answerCounters(l net.Listener, counter *host.Counter) {
 	for {
 		conn, err := l.Accept()

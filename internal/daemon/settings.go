@@ -51,7 +51,7 @@ type Settings struct {
 	// SaveImageFormat and DumpImageFormat are how saved guests and core dumps are kept: raw, gzip, xz or zstd.
 	SaveImageFormat string `toml:"save_image_format"`
 	DumpImageFormat string `toml:"dump_image_format"`
-	// MaxClients is how many connections there may be; MaxUserClients is how many of them one user may have, other than root.
+	// MaxClients bounds the number of connections; MaxUserClients bounds the connections of each user other than root.
 	MaxClients     int64 `toml:"max_clients"`
 	MaxUserClients int64 `toml:"max_user_clients"`
 	// MessageMemoryMiB and ReplyMemoryMiB bound large messages that are being read, and large replies that wait to be read.
@@ -165,7 +165,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// limits are what clients may take.
+// limits returns the bounds on clients' connections and memory.
 func (s Settings) limits() server.Limits {
 	return server.Limits{
 		Clients: int(s.MaxClients), UserClients: int(s.MaxUserClients),

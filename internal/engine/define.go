@@ -25,6 +25,12 @@ func (e *Engine) DefineDomain(ctx context.Context, xml string, _ uint32) (server
 
 // completeDomain reads a domain document and fills in what it leaves open, as it is done once and for all at define.
 func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, error) {
+	return e.readDomain(ctx, xml, guest.Complete)
+}
+
+// readDomain reads a domain document and completes it, as a definition (guest.Complete) or as that of a guest that runs
+// (guest.CompleteRunning).
+func (e *Engine) readDomain(ctx context.Context, xml []byte, complete func(*spec.Domain, guest.HostFacts) error) (*spec.Domain, error) {
 	doc, err := spec.ParseDomain(xml)
 	if err != nil {
 		return nil, documentError(err)
@@ -35,7 +41,7 @@ func (e *Engine) completeDomain(ctx context.Context, xml []byte) (*spec.Domain, 
 	if err := e.acceleratorOf(doc); err != nil {
 		return nil, err
 	}
-	if err := e.complete(ctx, doc); err != nil { // a request may carry several documents
+	if err := e.completeAs(ctx, doc, complete); err != nil { // a request may carry several documents
 		return nil, about("domain", doc.Name, err)
 	}
 	return doc, nil

@@ -9,7 +9,7 @@ import (
 	"taproom/internal/host/probe"
 )
 
-// tryFences finds out whether the kernel has what fences of bridges are made of.
+// tryFences checks whether the kernel supports fences of bridges.
 func (e *Engine) tryFences() error {
 	e.k.Step("firewall try fences")
 	return probe.Fence()

@@ -21,9 +21,9 @@ type healer struct {
 	queued   map[owned]map[heal.Thing]bool // what is to be looked at, by whose it is; there is one goroutine for each
 	patience heal.Patience
 	troubles map[heal.Thing]string // of what is not as it should be and is not put back
-	quarrels map[heal.Thing]repair // of those, what is put back later since others changed it again
+	quarrels map[heal.Thing]repair // the troubles repaired later, since other programs changed the object again
 	who      string                // changed the firewall's rules at last, where that was told
-	// sheltered says that networks are closed that the firewall's rules protect, since others go on removing those.
+	// sheltered says that networks that the firewall's rules protect are closed, since other programs keep removing these rules.
 	sheltered  atomic.Bool
 	sheltering sync.Mutex // held while they are closed and opened
 	unsettled  bool       // some could not be; guarded by sheltering
@@ -92,7 +92,7 @@ func (e *Engine) heal(things []heal.Thing) {
 	}
 }
 
-// queue notes that a thing is to be looked at, and reports whether it is the first of its owner's. The caller holds the lock.
+// queue schedules the examination of an object, and reports whether it is its owner's first. The caller holds the lock.
 func (h *healer) queue(t heal.Thing) (o owned, first bool) {
 	o = owned{t.Kind, t.Owner}
 	if first = h.queued[o] == nil; first {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// probeEvery is how often it is looked whether others go on changing what was put back. It is less than heal.Quiet, so that
-	// they are not taken for quiet.
+	// probeEvery is the interval of checks whether other programs keep changing a repaired object. It is less than heal.Quiet, so
+	// that they are not taken for quiet.
 	probeEvery = heal.Quiet / 6
-	// standsFor is how long rules have to stand until networks are opened that are closed without them. Those that somebody flushes
-	// ten times a second do not.
+	// standsFor is how long restored rules must last before networks that are closed without them are opened. Rules that are
+	// flushed ten times a second do not last that long.
 	standsFor = heal.Quiet / 2
 )
 
-// insist follows a thing that others changed again after it was put back: it is put back later, and again, until it stands. It
-// shows that.
+// insist follows an object that other programs changed again after its repair: it is repaired later, and again, until the
+// repair lasts. It reports the quarrel as a trouble.
 func (e *Engine) insist(r repair) {
 	h := &e.healer
 	h.mu.Lock()
@@ -35,7 +35,7 @@ func (e *Engine) insist(r repair) {
 	e.work.Go(func() { e.followQuarrel(r.thing) })
 }
 
-// stuck has a thing put back again later that could not be put back, or not be looked at.
+// stuck schedules another repair of an object that could not be repaired, or not be examined.
 func (e *Engine) stuck(r repair, err error) {
 	h := &e.healer
 	r.err = err
@@ -45,8 +45,8 @@ func (e *Engine) stuck(r repair, err error) {
 	e.insist(r)
 }
 
-// quarrelOf is what is followed that others change again and again, or that cannot be put back, and whether it will be put back:
-// it will not where it counts as put back, nor where nothing is followed.
+// quarrelOf returns the followed repair of an object that other programs keep changing, or that cannot be repaired, and whether
+// it will be repaired: not if it counts as repaired, nor if it is not followed.
 func (h *healer) quarrelOf(t heal.Thing) (r repair, due bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +55,7 @@ func (h *healer) quarrelOf(t heal.Thing) (r repair, due bool) {
 	return r, quarrel && wrong
 }
 
-// unseen notes that nobody knows whether rules are gone that protect guests.
+// unseen notes that rules that protect guests may be gone: they could not be read.
 func (h *healer) unseen(t heal.Thing) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *healer) unseen(t heal.Thing) {
 	}
 }
 
-// followQuarrel puts a thing back whenever it is due, until it stands or the engine ends.
+// followQuarrel repairs an object whenever it is due, until the repair lasts or the engine ends.
 func (e *Engine) followQuarrel(t heal.Thing) {
 	rules := t.Kind == heal.Rules
 	tick := time.NewTicker(probeEvery)
@@ -91,8 +91,8 @@ func (e *Engine) followQuarrel(t heal.Thing) {
 	}
 }
 
-// probeRules looks whether others go on removing rules while those of networks are not there. Seen is how many changes were
-// noticed when it was called last, and -1 at first; it returns how many are by now.
+// probeRules checks whether other programs keep removing rules while the rules of networks are missing. Seen is the number of
+// changes that the last call returned, and -1 at first; it returns the present number.
 func (e *Engine) probeRules(t heal.Thing, seen int) int {
 	gone, err := firewall.ProbeOf(e.ctx, e.fw)
 	h := &e.healer
@@ -102,7 +102,7 @@ func (e *Engine) probeRules(t heal.Thing, seen int) int {
 	_, wrong := h.patience.Due(t)
 	q, _ := h.patience.Quarrel(t)
 	if gone && err == nil && wrong { // a look that failed is made again
-		if q.Changes == seen { // nobody told of it
+		if q.Changes == seen { // no notification reported it
 			h.patience.Changed(t, "", now)
 			q.Changes++
 		}
@@ -111,7 +111,7 @@ func (e *Engine) probeRules(t heal.Thing, seen int) int {
 	return q.Changes
 }
 
-// quarrelOver has a thing put back if that is due, and reports whether it stands: then it is followed no longer.
+// quarrelOver repairs an object if that is due, and reports whether the repair lasts: then it is followed no longer.
 func (e *Engine) quarrelOver(t heal.Thing) bool {
 	if !known(healView{e}, t) {
 		return e.forsake(t, false)
@@ -138,10 +138,10 @@ func (e *Engine) quarrelOver(t heal.Thing) bool {
 	}
 	_, anyNow := h.patience.Stands(t, now)
 	h.mu.Unlock()
-	return !any && !anyNow && e.forsake(t, true) // a client asked for what there is, and nothing is wrong with it
+	return !any && !anyNow && e.forsake(t, true) // a client asked for the present state, and nothing is wrong with it
 }
 
-// forsake ends to follow a thing, unless it was changed since.
+// forsake stops following an object, unless it was changed since.
 func (e *Engine) forsake(t heal.Thing, right bool) bool {
 	h := &e.healer
 	h.mu.Lock()
@@ -159,7 +159,7 @@ func (e *Engine) forsake(t heal.Thing, right bool) bool {
 	return true
 }
 
-// insistence says what is known of a quarrel.
+// insistence describes the state of a quarrel.
 func (e *Engine) insistence(r repair) string {
 	h, now := &e.healer, e.now()
 	h.mu.Lock()

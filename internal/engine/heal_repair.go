@@ -11,18 +11,18 @@ import (
 	"taproom/internal/network/state"
 )
 
-// repair is what is said of a thing that is put back, or is not.
+// repair describes an object that is restored, or could not be, for messages.
 type repair struct {
 	thing    heal.Thing
-	what     string // it is
-	instead  string // of changing it can be done
-	who      string // changed it, where that can be told
-	commands string // put it back
-	removed  bool   // rules are gone that protect guests, or nobody knows
-	err      error  // why it could not be put back the last time
+	what     string // the object's name in messages
+	instead  string // advice in place of changing the object
+	who      string // the program that changed it; "" if unknown
+	commands string // restore it
+	removed  bool   // rules that protect guests are gone, or their state is unknown
+	err      error  // of the last repair
 }
 
-// somebody is who changed it.
+// somebody names the program that changed the object.
 func (r repair) somebody() string {
 	if r.who == "" {
 		return "somebody"
@@ -30,7 +30,7 @@ func (r repair) somebody() string {
 	return r.who
 }
 
-// byHand is a repair with what an administrator can type.
+// byHand is a repair with commands that an administrator can type.
 func (r repair) byHand(commands string) repair {
 	switch {
 	case r.thing.Kind == heal.Filters:
@@ -42,7 +42,7 @@ func (r repair) byHand(commands string) repair {
 	return r
 }
 
-// putBack carries a plan out that puts a thing back, unless somebody insists on having it otherwise.
+// putBack applies a plan that restores an object, unless another program keeps changing the object.
 func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r repair) error {
 	commands := strings.TrimSpace(plan.String())
 	if !e.mayPutBack(r, len(plan) == 0, commands) {
@@ -60,7 +60,7 @@ func (e *Engine) putBack(ctx context.Context, env *state.Env, plan state.Plan, r
 	return nil
 }
 
-// repaired takes back that a thing is not as it should be; of one that others change again and again only once it stands.
+// repaired clears an object's problem; if other programs keep changing the object, the problem stays until the repair lasts.
 func (h *healer) repaired(t heal.Thing) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,9 +69,9 @@ func (h *healer) repaired(t heal.Thing) {
 	}
 }
 
-// mayPutBack reports whether a thing is to be put back now. It is not when it is right already, nor when others changed it again
-// since it was put back: then it is later, and until then that is shown. Commands are what would do it. Who then fails says so to
-// stuck, or the thing counts as put back.
+// mayPutBack reports whether to restore an object now: not if it is right already, nor if other programs changed it again since
+// its last repair. Then the repair is delayed; the problem is shown until then. commands make the repair. A caller that fails to
+// make it must call stuck, or the object counts as restored.
 func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
 	h, t := &e.healer, r.thing
 	now := e.now()
@@ -107,7 +107,7 @@ func (e *Engine) mayPutBack(r repair, right bool, commands string) bool {
 	return true
 }
 
-// troubled shows what is not put back, for as long as it is not as it should be.
+// troubled logs the problem of an object that is not restored, and lists it until the object is right again.
 func (e *Engine) troubled(t heal.Thing, what string) {
 	h := &e.healer
 	h.mu.Lock()
@@ -122,7 +122,7 @@ func (e *Engine) troubled(t heal.Thing, what string) {
 	}
 }
 
-// asked begins afresh with what a client changes on purpose, by its owner. It returns what was left alone.
+// asked forgets past changes and repairs of an owner's objects, after a client's request. It returns the unrestored objects.
 func (h *healer) asked(owner string) (left []heal.Thing) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func (h *healer) asked(owner string) (left []heal.Thing) {
 	return left
 }
 
-// healProblems are those that the administrator should know of.
+// healProblems lists the problems of links, rules and fences that the administrator should know of.
 func (e *Engine) healProblems() []string {
 	h := &e.healer
 	h.mu.Lock()

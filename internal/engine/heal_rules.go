@@ -47,7 +47,7 @@ func (e *Engine) rulesChanged(who string) {
 	}
 	_, followed := h.quarrels[rules]
 	h.mu.Unlock()
-	if followed && who != firewalld.Who { // and is put back when it is due
+	if followed && who != firewalld.Who { // followQuarrel restores the rules when they are due
 		return
 	}
 	e.heal(e.quarrel(who))
@@ -238,7 +238,7 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 		out = append(out, heal.Thing{Kind: heal.Rules})
 	}
 	sysctls := map[string]string{}
-	e.healer.sheltering.Lock() // who is at that changes what is wanted, and then what there is
+	e.healer.sheltering.Lock() // shelter changes the wanted fences first, and the bridges after them
 	defer e.healer.sheltering.Unlock()
 	for uuid, live := range e.activeNetworks() {
 		want, err := e.compileNetwork(live)

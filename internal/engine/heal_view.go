@@ -89,7 +89,7 @@ func (v healView) Shaped(owner, name string) (heal.Thing, bool) {
 	return heal.Thing{Kind: heal.Bridge, Owner: owner, Name: live.BridgeName()}, true
 }
 
-// bounded are all things whose traffic is bounded or not forwarded: what became of that, no link says.
+// bounded lists links with a bandwidth limit and bridges of isolated networks: no link attribute shows the limit or the fence.
 func (v healView) bounded() (out []heal.Thing) {
 	for _, t := range v.All() {
 		if p := v.port(t); p != nil && p.Shape != nil {

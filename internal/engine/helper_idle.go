@@ -33,8 +33,8 @@ func (e *Engine) comes(n *network, doc *spec.Network) (came func()) {
 	}
 }
 
-// helperIfIdle ends the network helper when nothing needs it, and so the process for ports of the loopback. What cannot be done
-// now is done as soon as it can be.
+// helperIfIdle ends the network helper when no network needs it, and likewise the process for ports of the loopback. After a
+// failure it tries again until it succeeds.
 func (e *Engine) helperIfIdle(ctx context.Context) {
 	err := e.stopIdle(ctx)
 	if err == nil {
@@ -53,11 +53,11 @@ func (e *Engine) helperIfIdle(ctx context.Context) {
 	})
 }
 
-// stopIdle is one attempt.
+// stopIdle is a single attempt of helperIfIdle.
 func (e *Engine) stopIdle(ctx context.Context) error {
 	e.idle.mu.Lock()
 	defer e.idle.mu.Unlock()
-	if len(e.idle.coming) > 0 { // whoever starts one asks again when that fails
+	if len(e.idle.coming) > 0 { // a network start that fails calls helperIfIdle again
 		return nil
 	}
 	served, leads := false, false

@@ -123,8 +123,8 @@ func (s *helperService) tellResolvers(ctx context.Context, b *backend.Backend) {
 	}
 }
 
-// present returns the helper if there is one, running now or left by an earlier daemon. It starts none: whoever looks at what
-// is served must not fail because none can be started, or a failed start could not go back.
+// present returns the helper, running now or left by an earlier daemon, or nil. It starts none: reading the served networks
+// must not fail because no helper can be started, or a failed start could not be reverted.
 func (s *helperService) present(ctx context.Context) (*backend.Backend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *helperService) Observe(ctx context.Context, networks ...string) (map[st
 		m, err = b.Observe(ctx, networks...)
 		return err
 	})
-	if backend.IsLost(err) { // a helper that has ended serves nothing, and the next one must not be waited for
+	if backend.IsLost(err) { // a helper that has ended serves nothing, and its successor must not be waited for
 		return nil, nil
 	}
 	return m, err
@@ -298,8 +298,8 @@ func (s *helperService) forget(ctx context.Context, id spec.UUID) error {
 	return b.Forget(id)
 }
 
-// stopIfIdle ends the helper when it serves nothing, and removes its directory, also what a start that failed left there.
-// Nobody may be opening it meanwhile.
+// stopIfIdle ends the helper if it serves nothing, and removes its directory, with the files that a failed start left there.
+// The helper must not be opened at the same time.
 func (s *helperService) stopIfIdle(ctx context.Context) error {
 	if _, err := s.options.Kernel.ReadDir(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -322,7 +322,7 @@ func (s *helperService) stopIfIdle(ctx context.Context) error {
 	}
 }
 
-// stop ends the helper, unless somebody has found it again since it was closed: that one would have it replaced.
+// stop ends the helper, unless another goroutine has found it again since it was closed: that goroutine would replace it.
 func (s *helperService) stop(ctx context.Context) (done bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,14 +22,14 @@ type networkLeftovers struct {
 type networkLeftover struct {
 	label string
 	uuid  spec.UUID
-	made  state.State // what its start would have made
+	made  state.State // the state that its start was to make
 
 	mu   sync.Mutex
 	gone bool
 }
 
-// revertStart leads from a start that failed back to nothing, by the same difference. What cannot be removed now is removed as
-// soon as it can be.
+// revertStart removes all parts of a network whose start failed, by the same difference. Parts that cannot be removed now are
+// removed as soon as they can be.
 func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network) error {
 	e.floors.bridgeThere(doc.Name, false)
 	made, err := e.compileNetwork(doc)
@@ -44,7 +44,7 @@ func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network)
 	what := fmt.Sprintf("network '%s' did not start and left something behind: %v; it is tried again", l.label, err)
 	e.problem.add(e.log, what)
 	e.work.Go(func() {
-		tryAgain(e.ctx, func(ctx context.Context) error { // when the engine ends, the next daemon removes what nobody wants
+		tryAgain(e.ctx, func(ctx context.Context) error { // when the engine ends, the next daemon removes parts of no network
 			err := e.clearNetwork(ctx, l)
 			if err == nil {
 				e.problem.solved(what)
@@ -65,7 +65,7 @@ func (s *networkLeftovers) add(l *networkLeftover) {
 	s.all[l] = true
 }
 
-// clearNetwork removes what a start left, and its record. What is gone is no error.
+// clearNetwork removes the parts that a start left, and its record. A part that is gone is no error.
 func (e *Engine) clearNetwork(ctx context.Context, l *networkLeftover) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *Engine) clearNetwork(ctx context.Context, l *networkLeftover) error {
 	return nil
 }
 
-// clearNetworks removes what starts that failed have left, before a network starts: another one may want the same name and
+// clearNetworks removes the parts that failed starts left, before a network starts: another network may want the same name and
 // addresses. It is an error where that fails for the same network or for the same bridge, whose parts would be removed later, under
 // the network that started.
 func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID, bridge string) error {

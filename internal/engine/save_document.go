@@ -14,7 +14,7 @@ import (
 )
 
 // document makes the document that is saved with the state, or checks the client's. It refuses, while the guest still runs,
-// what could not be restored.
+// a machine that could not be restored.
 func (s *savingJob) document(ctx context.Context) error {
 	if err := s.e.settleFirst(ctx, s.d, s.run); err != nil {
 		return monitorError(s.d, "save", err)
@@ -44,8 +44,8 @@ func (s *savingJob) document(ctx context.Context) error {
 	return nil
 }
 
-// restorable says what the guest would notice if it were saved and went on in the machine that a document makes: what is
-// compared is the command line of the one with that of the other.
+// restorable returns the difference that the guest would notice if it were saved and restored with a document: it compares
+// QEMU's command line of the running guest with that of the restored guest.
 func (s *savingJob) restorable(ctx context.Context, doc *spec.Domain) error {
 	rt := *s.run.rt()
 	runs, err := s.e.compileGuest(doc, rt)
@@ -75,7 +75,7 @@ func (s *savingJob) machine(ctx context.Context) (*spec.Domain, error) {
 	if len(doc.Devices.Memories) == 0 {
 		return doc, nil
 	}
-	// Where a module lies follows from what was plugged in and out before it, so it is asked.
+	// A module's address depends on earlier plugging and unplugging, so QEMU is asked for it.
 	bases, err := s.run.memoryBases(ctx)
 	if err != nil {
 		return nil, monitorError(s.d, "save", err)
@@ -131,8 +131,7 @@ func (s *savingJob) complete(ctx context.Context) error {
 	return nil
 }
 
-// otherDocument reads a document that a client wants in the place of a saved one: the machine that the guest sees must be
-// the same.
+// otherDocument reads a client's replacement for a saved document: the machine that the guest sees must be the same.
 func (e *Engine) otherDocument(ctx context.Context, saved *spec.Domain, xml string) (*spec.Domain, error) {
 	wanted, err := e.completeSaved(ctx, []byte(xml))
 	if err != nil {

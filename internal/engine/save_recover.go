@@ -26,9 +26,9 @@ func (e *Engine) finishSave(ctx context.Context, d *domain, i store.Item[record]
 	return nil
 }
 
-// goOnIfSaving has an adopted guest go on whose state was being written when its daemon ended, or its monitor broke. One
-// whose whole state was written, and whose record says nothing of a save, goes on as the record says that it was. The caller
-// holds the domain's slot.
+// goOnIfSaving resumes an adopted guest whose state was being written when its daemon ended, or its monitor broke. A guest
+// whose whole state was written, and whose record contains no save, resumes in the state of its record. The caller holds the
+// domain's slot.
 func (e *Engine) goOnIfSaving(ctx context.Context, d *domain, run *running, status runStatus) {
 	var err error
 	switch {
@@ -44,9 +44,9 @@ func (e *Engine) goOnIfSaving(ctx context.Context, d *domain, run *running, stat
 	}
 }
 
-// leavePostMigrate takes a paused guest out of the state that QEMU puts one into when its whole state was written: QEMU
-// writes none a second time ("Can't migrate the vm that was paused due to previous migration"), and leaves it only by letting
-// the processors run. They are stopped again at once. One that crashed or ended must not run, and stays.
+// leavePostMigrate takes a paused guest out of QEMU's status postmigrate, which follows the writing of its whole state: QEMU
+// writes no second state ("Can't migrate the vm that was paused due to previous migration"), and leaves it only by letting
+// the processors run. They are stopped again at once. A guest that crashed or shut down must not run, and stays.
 func (e *Engine) leavePostMigrate(ctx context.Context, d *domain, run *running) error {
 	was := run.did.state
 	if d.view().ref.State != server.DomainPaused || was == server.DomainCrashed || was == server.DomainShutdown {

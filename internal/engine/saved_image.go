@@ -57,7 +57,7 @@ func savedError(path string, err error) error {
 	return virterr.New(virterr.OperationFailed, "saved image %s %w", path, err)
 }
 
-// savedDocument is the domain's document in an image, complete: one that libvirt wrote may leave open what it gives by itself.
+// savedDocument is the domain's document in an image, complete: libvirt may leave out values that it fills in itself.
 func (e *Engine) savedDocument(ctx context.Context, s *savedImage) (*spec.Domain, error) {
 	doc, err := e.completeSaved(ctx, s.header.XML)
 	if err != nil {
@@ -66,21 +66,12 @@ func (e *Engine) savedDocument(ctx context.Context, s *savedImage) (*spec.Domain
 	return doc, nil
 }
 
-// completeSaved reads the document of a saved guest. It is completed as that of one that runs is: what was decided when the
-// guest booted holds, and devices keep their names, which QEMU's state has some of.
+// completeSaved reads the document of a saved guest. It is completed as a running guest's is: decisions from the guest's
+// boot hold, and devices keep their names, some of which QEMU's state contains.
 func (e *Engine) completeSaved(ctx context.Context, xml []byte) (*spec.Domain, error) {
-	doc, err := spec.ParseDomain(xml)
+	doc, err := e.readDomain(ctx, xml, guest.CompleteRunning)
 	if err != nil {
-		return nil, documentError(err)
-	}
-	if err := notTooLong(xml); err != nil {
-		return nil, about("domain", doc.Name, err)
-	}
-	if err := e.acceleratorOf(doc); err != nil {
 		return nil, err
-	}
-	if err := e.completeAs(ctx, doc, guest.CompleteRunning); err != nil {
-		return nil, about("domain", doc.Name, err)
 	}
 	return doc, documentError(guest.Name(doc))
 }

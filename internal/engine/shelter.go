@@ -14,7 +14,7 @@ import (
 	"taproom/internal/spec"
 )
 
-// sheltered closes the bridge of a network that the firewall's rules protect, while others go on removing those.
+// sheltered closes the bridge of a network that the firewall's rules protect, while other programs keep removing the rules.
 func (e *Engine) sheltered(doc *spec.Network, s state.State) state.State {
 	name := doc.BridgeName()
 	if b, ok := s.Bridges[name]; ok && e.healer.sheltered.Load() {
@@ -37,8 +37,8 @@ func (e *Engine) unprotected(got state.Observed, want state.State) bool {
 	return false
 }
 
-// shelter closes networks, or opens them again, as is needed now. Their guests are not reached while they are closed, as answers
-// from outside are not told from anything else without rules. What fails is tried again by the next call (pollSettings).
+// shelter closes networks, or opens them again, as is needed now. Guests of closed networks are unreachable: without rules, the
+// host cannot distinguish replies from other packets. The next call (pollSettings) retries bridges that failed.
 func (e *Engine) shelter() {
 	h := &e.healer
 	h.sheltering.Lock()
@@ -47,7 +47,7 @@ func (e *Engine) shelter() {
 	r, quarrel := h.quarrels[heal.Thing{Kind: heal.Rules}]
 	h.mu.Unlock()
 	on := quarrel && r.removed
-	// Whoever makes a bridge meanwhile is to know.
+	// Set sheltered first: a network that starts now makes its bridge accordingly.
 	if e.noFences != nil || h.sheltered.Swap(on) == on && !h.unsettled {
 		return
 	}
@@ -74,7 +74,7 @@ func (e *Engine) shelter() {
 	}
 }
 
-// refence closes or opens the bridge of one network, and reports whether that was needed.
+// refence closes or opens the bridge of a network, and reports whether the fence had to change.
 func (e *Engine) refence(live *spec.Network) (changed bool, err error) {
 	want, err := e.compileNetwork(live)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Engine) refence(live *spec.Network) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	var partial error // what was not seen may be there
+	var partial error // an incomplete dump may lack the bridge
 	if got.Partial {
 		partial = host.ErrPartial
 	}
@@ -101,7 +101,7 @@ func (e *Engine) refence(live *spec.Network) (changed bool, err error) {
 	return true, cmp.Or(plan.Apply(e.ctx, env), partial)
 }
 
-// fencedBy reports whether a bridge keeps back what it should.
+// fencedBy reports whether a bridge has the wanted fence.
 func (e *Engine) fencedBy(name string, want host.Fence) bool {
 	l, err := e.k.LinkByName(name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Engine) closedMeanwhile() string {
 			what = "; isolated as ever: "
 		case fence != host.Fence{} && e.noFences == nil:
 			what = "; closed meanwhile, so that nothing is forwarded to guests: "
-		case fence == host.Fence{} && vnet.Shelter(live) == host.Fence{}: // what is open in any case
+		case fence == host.Fence{} && vnet.Shelter(live) == host.Fence{}: // this network is open in any case
 			continue
 		}
 		names[what] = append(names[what], live.Name)

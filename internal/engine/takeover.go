@@ -216,7 +216,7 @@ func (e *Engine) recallGuest(ctx context.Context, i store.Item[record]) (*runnin
 	}
 	e.settleAdopted(d, run, status)
 	e.tellReconnect(d, run)
-	e.goOnIfSaving(ctx, d, run, status) // nobody else has the slot: clients are not served yet
+	e.goOnIfSaving(ctx, d, run, status) // no other operation has the slot: clients are not served yet
 	return run, nil
 }
 

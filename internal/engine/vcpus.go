@@ -65,7 +65,7 @@ func countVCPUs(doc *spec.Domain, count uint, maximum bool) error {
 			doc.VCPU.Current = ""
 		}
 		doc.VCPU.Value = n
-		if doc.VCPUs != nil { // those above the maximum are not there any more
+		if doc.VCPUs != nil { // virtual CPUs above the maximum no longer exist
 			doc.PlugVCPUs(min(boot, int(count)), slices.DeleteFunc(added, func(i int) bool { return i >= int(count) }))
 		}
 		return listErr

@@ -7,8 +7,8 @@ import (
 	"taproom/internal/spec"
 )
 
-// online is how many virtual CPUs QEMU's machine is started with, and notes it for the rest of the run, with those that
-// are plugged in.
+// online returns the number of virtual CPUs that QEMU's machine starts with, and notes it for the rest of the run, with the
+// virtual CPUs that are plugged in.
 func (c *compiler) online() (string, error) {
 	p := &c.out.Pins
 	if p.VCPUs == 0 {
@@ -21,7 +21,7 @@ func (c *compiler) online() (string, error) {
 	return strconv.Itoa(p.VCPUs), nil
 }
 
-// addedVCPUs are those that are plugged in. Where one sits follows from its number, as QEMU counts
+// addedVCPUs adds the virtual CPUs that are plugged in. The place of each follows from its number, as QEMU counts
 // (x86_topo_ids_from_idx); that query-hotpluggable-cpus says the same is tested.
 func (c *compiler) addedVCPUs() error {
 	if len(c.out.Pins.Added) > 0 && !c.fam.pci() {

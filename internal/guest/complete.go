@@ -12,7 +12,7 @@ func Complete(d *spec.Domain, f HostFacts) error {
 	return c.complete()
 }
 
-// CompleteRunning is Complete for the document of a running guest that a device was added to, and for that of a saved one:
+// CompleteRunning is Complete for the document of a running guest that a device was added to, and of a saved guest:
 // names of devices stay, and so does how many interrupts the NICs have, whatever was plugged since they were counted.
 func CompleteRunning(d *spec.Domain, f HostFacts) error {
 	c := completer{d: d, host: f, running: true}

@@ -11,9 +11,9 @@ import (
 	"taproom/internal/spec"
 )
 
-// SameMachine says what a guest would notice if it went on in another document's machine; nil when that is nothing. Where
-// its disks' images are and what its NICs are plugged into may differ: a guest sees the devices. Names of devices are not
-// compared, except those that the documents choose themselves.
+// SameMachine names the first difference that a guest would notice if it went on in another document's machine; nil when there
+// is none. The locations of its disks' images and the host links of its NICs may differ: a guest sees the devices. Names of devices
+// are not compared, except names that the documents choose themselves.
 func SameMachine(saved, wanted *spec.Domain) error {
 	switch {
 	case saved.Name != wanted.Name:
@@ -32,8 +32,8 @@ func SameMachine(saved, wanted *spec.Domain) error {
 	return DifferentMachine(a, b)
 }
 
-// Inherit fills in what a document in place of a saved one may leave out, because earlier builds and most documents say
-// nothing of it: which of the virtual CPUs were plugged in, and where modules of memory lie.
+// Inherit fills in values that a document in place of the saved document may leave out, because earlier builds and most
+// documents do not contain them: which virtual CPUs were plugged in, and the addresses of memory modules.
 func Inherit(saved, wanted *spec.Domain) {
 	a, errA := saved.OnlineVCPUs()
 	b, errB := wanted.OnlineVCPUs()
@@ -118,7 +118,7 @@ func neutral(d *spec.Domain) (*qemu.Config, error) {
 	return c.Config, nil
 }
 
-// sameList compares what is seen of two lists, by name.
+// sameList compares two lists of parts that a guest sees, by name.
 func sameList(kind string, a, b map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		switch was, ok := a[name]; {
@@ -136,7 +136,7 @@ func sameList(kind string, a, b map[string]string) error {
 	return nil
 }
 
-// devicesSeen are the devices by name. Of those of one kind that have no name there are so many.
+// devicesSeen are the devices by name. Devices of the same kind that have no name are numbered.
 func devicesSeen(c *qemu.Config) map[string]string {
 	out := map[string]string{}
 	for _, p := range c.Devices {

@@ -17,15 +17,15 @@ const (
 	bpfFibLookup    = 69
 )
 
-// Fields of struct __sk_buff by their offsets, and what a filter returns that acts directly.
+// Fields of struct __sk_buff by their offsets, and return values of a filter that acts directly.
 const (
-	skbProtocol       = 16 // of what is behind a tag that is beside the frame, in the order of the network
+	skbProtocol       = 16 // of the payload behind a tag kept outside the frame, in the order of the network
 	skbVLANPresent    = 20
-	skbVLAN           = 24 // the tag that is beside the frame
+	skbVLAN           = 24 // the tag that the kernel keeps outside the frame
 	skbIngressIfindex = 36
 	skbIfindex        = 40
 
-	bpfNext = -1 // TC_ACT_UNSPEC: the filter behind this one decides
+	bpfNext = -1 // TC_ACT_UNSPEC: the next filter decides
 	bpfDrop = 2  // TC_ACT_SHOT
 )
 
@@ -34,8 +34,8 @@ const (
 	vlanID   = 0xfff // of a tag
 )
 
-// Fields of struct bpf_fib_lookup by their offsets, its size, and its results: those with a link to leave through,
-// and those after which the kernel does not forward.
+// Fields of struct bpf_fib_lookup by their offsets, its size, and its results: results with a link to leave through,
+// and results after which the kernel does not forward.
 const (
 	fibFamily, fibIfindex, fibSource, fibTarget, fibSize = 0, 8, 16, 32, 64
 
@@ -85,7 +85,7 @@ func bpfJump(b []byte, jumps []int, code int, register byte, imm int32) (program
 	return bpfInsn(b, code, register, 0, 0, imm), jumps
 }
 
-// bpfLand has jumps lead to what is appended next. They count instructions, from the one behind them.
+// bpfLand makes the next appended instruction the target of jumps. A jump counts instructions, from the instruction behind it.
 func bpfLand(b []byte, jumps []int) {
 	for _, at := range jumps {
 		binary.NativeEndian.PutUint16(b[at+2:], uint16((len(b)-at)/8-1))
@@ -108,8 +108,8 @@ func bigEndian(n uint16) uint16 {
 	return binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, n))
 }
 
-// fenceTo is the program for what leaves through a link: it drops what came in through another one, which makes it a packet
-// that is being forwarded. What the host itself sends came in through none.
+// fenceTo is the program for packets that leave through a link: it drops packets that came in through another link, which the
+// host is forwarding. Packets that the host itself sends came in through no link.
 func fenceTo() []byte {
 	b := bpfInsn(nil, bpfLoad, 2, 1, skbIngressIfindex, 0)
 	b = bpfInsn(b, bpfLoad, 3, 1, skbIfindex, 0)
@@ -119,16 +119,16 @@ func fenceTo() []byte {
 	return bpfEnd(b, bpfNext)
 }
 
-// fenceFrom is the program for what comes in through a link: it asks the kernel where the packet would be routed to, and drops
-// what would leave through another link. What is for the host, for a group or for all passes.
-// What the kernel cannot say, as where a route leads into an encapsulation, is dropped.
+// fenceFrom is the program for packets that come in through a link: it asks the kernel for the packet's route, and drops packets
+// that would leave through another link. Packets to the host, to a group or to all hosts pass.
+// Packets for which the kernel cannot answer, as where a route leads into an encapsulation, are dropped.
 //
 // The lookup is that of a packet's addresses and of the link: rules of routing that go by a mark, a port or a protocol are not
 // asked, and packets have the addresses that they come with, before anything translates them.
 //
-// A tag of the VLAN 0 says a priority and no VLAN: the kernel takes it off and goes on with what is in it, as often as there is
-// one. The first tag is beside the frame by then, and the packet looked at as if there were none. With a second one of the VLAN 0 it is
-// dropped: no host sends that.
+// A tag of the VLAN 0 contains a priority and no VLAN: the kernel removes it and processes the payload, for each tag in turn. By
+// then the kernel keeps the first tag outside the frame, and the program checks the packet as untagged. A packet with a second tag
+// of the VLAN 0 is dropped: no host sends it.
 func fenceFrom() []byte {
 	b := bpfInsn(nil, bpfMov, 6, 1, 0, 0)
 	b = bpfInsn(b, bpfLoad, 7, 6, skbIfindex, 0)
@@ -157,7 +157,7 @@ func fenceFrom() []byte {
 	return bpfEnd(b, bpfNext)
 }
 
-// fenceLookup appends what looks at a packet of one family, whose link is in register 7. It adds the jumps of those that pass.
+// fenceLookup appends the check of a packet of an address family, whose link is in register 7. It adds the jumps of packets that pass.
 func fenceLookup(b []byte, pass []int, v6 bool) (program []byte, passing []int) {
 	family, addresses, length := int32(unix.AF_INET), int32(ethernet+12), int32(4)
 	if v6 {
@@ -204,7 +204,7 @@ func fenceLookup(b []byte, pass []int, v6 bool) (program []byte, passing []int) 
 // loadProgram gives the kernel a program for filters of frames.
 func (k *Kernel) loadProgram(program []byte) (*os.File, error) {
 	k.Step("bpf load")
-	licence := []byte("Dual MIT/GPL\x00") // of the program alone: the kernel lets no other one look up routes
+	licence := []byte("Dual MIT/GPL\x00") // of the program alone: the kernel lets only GPL-compatible programs look up routes
 	// union bpf_attr, the part for BPF_PROG_LOAD.
 	attr := struct {
 		kind, count             uint32

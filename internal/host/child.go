@@ -12,7 +12,7 @@ import (
 
 // child is a process that a Kernel started. Until the process is reaped it stays a zombie when it ends, which counts against
 // the RLIMIT_NPROC of its user; so whichever PIDFD of it is waited for reaps it, and keeps how it ended for the others, and
-// closing the last one leaves that to a goroutine.
+// closing the last PIDFD leaves the reaping to a goroutine.
 type child struct {
 	k   *Kernel
 	key processKey
@@ -96,7 +96,7 @@ func (c *child) end(exit Exit) {
 	delete(c.k.children, c.key)
 }
 
-// release is called before one of its descriptors is closed.
+// release is called before a PIDFD of the child is closed.
 func (c *child) release(p *PIDFD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +131,8 @@ func (k *Kernel) bury(c *child, f *os.File) {
 	k.buried[c] = f
 }
 
-// await reaps a child that nobody holds, when it ends. Without a descriptor of its own it takes a thread until then: the number
-// is the child's until it is reaped.
+// await reaps a child without open PIDFDs, when it ends. If f is nil it blocks a thread until then, in a wait by PID: the kernel
+// does not reuse the PID until the child is reaped.
 func (c *child) await(f *os.File) {
 	if f != nil {
 		defer f.Close()

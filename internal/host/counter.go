@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Counter counts the calls that a Kernel announces and the netlink messages that it sends to the kernel. Options.Counter takes
-// one. The zero value is ready to use, and several goroutines may use it.
+// Counter counts the calls that a Kernel announces and the netlink messages that it sends to the kernel (Options.Counter).
+// The zero value is ready to use, and several goroutines may use it.
 type Counter struct {
 	mu      sync.Mutex
 	calls   map[string]uint64
 	netlink uint64
 }
 
-// Counts are what a Counter has counted.
+// Counts are the totals of a Counter.
 type Counts struct {
 	Calls   map[string]uint64 // by the name that the hook gets
 	Netlink uint64            // requests, each message of a batch; answers and notifications are not counted

@@ -12,23 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fence says which packets the host does not forward through a link, whatever rules of a firewall there are. What the host itself
-// sends and receives there is not forwarded, nor is what stays on the link. Frames of a VLAN are another link's; a tag of VLAN 0 is
-// none, and the kernel takes it off.
+// Fence says which packets the host does not forward through a link, regardless of firewall rules. Packets that the host itself
+// sends and receives there are not forwarded, nor are packets that stay on the link. Frames of a VLAN are another link's; a tag of
+// VLAN 0 is no VLAN, and the kernel removes it.
 type Fence struct {
-	From     bool // packets that came in through the link do not leave through another one
-	To4, To6 bool // packets of IPv4, of IPv6, that came in through another link do not leave through this one
+	From     bool // packets that came in through the link do not leave through another link
+	To4, To6 bool // packets of IPv4, of IPv6, that came in through another link do not leave through this link
 }
 
 // ClosedFence is the fence of a link that nothing is forwarded from or to.
 func ClosedFence() Fence { return Fence{From: true, To4: true, To6: true} }
 
-// Or is what either fence keeps back.
+// Or is a fence for the packets that either fence drops.
 func (f Fence) Or(o Fence) Fence {
 	return Fence{From: f.From || o.From, To4: f.To4 || o.To4, To6: f.To6 || o.To6}
 }
 
-// FencePref is the preference of a fence's first filter on each way; a second one has the next. They come before what redirects.
+// FencePref is the preference of a fence's first filter in each direction; a second filter has the next. They precede filters that
+// redirect.
 const FencePref = 31340
 
 // tcaBPFFD and tcaBPFName are attributes of a filter of kind bpf (include/uapi/linux/pkt_cls.h).
@@ -37,9 +38,9 @@ const (
 	tcaBPFName = 7
 )
 
-// panel is one filter of a fence.
+// panel is a filter of a fence.
 type panel struct {
-	parent   uint32 // clsact's way in or out
+	parent   uint32 // clsact's ingress or egress
 	pref     uint32
 	proto    uint16 // of the frames that it looks at
 	program  func() []byte
@@ -60,7 +61,7 @@ func panels() []panel {
 // info is the filter's preference, and which frames it looks at.
 func (p panel) info() uint32 { return p.pref<<16 | uint32(bigEndian(p.proto)) }
 
-// label is what the filter is called. It changes with the program, so that another version's is known as such.
+// label is the name of the filter. It changes with the program, so that the filter of another version is recognized.
 func (p panel) label(program []byte) string {
 	h := uint32(2166136261) // FNV-1a
 	for _, b := range program {
@@ -69,7 +70,7 @@ func (p panel) label(program []byte) string {
 	return fmt.Sprintf("taproom-%s-%08x", p.name, h)
 }
 
-// SetFence has a link keep back what the fence says, and nothing else. Filters of others stay.
+// SetFence makes a link drop the packets that the fence says, and no others. Filters of other programs stay.
 func (k *Kernel) SetFence(index int, want Fence) error {
 	have, err := k.Fence(index)
 	if err != nil && !errors.Is(err, ErrPartial) {
@@ -138,7 +139,7 @@ func (k *Kernel) Fence(index int) (Fence, error) {
 	return f, cmp.Or(err, oerr)
 }
 
-// fenceFilters are the names of the filters of kind bpf on a link's way in or out.
+// fenceFilters are the names of the filters of kind bpf at a link's ingress or egress.
 func (k *Kernel) fenceFilters(index int, parent uint32) ([]string, error) {
 	k.Step("filter list")
 	msgs, err := k.get(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, unix.RTM_NEWTFILTER, tcHeader(index, 0, parent))

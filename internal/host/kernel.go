@@ -18,7 +18,7 @@ type Kernel struct {
 	idle []*rtnl        // those nobody talks on
 
 	children map[processKey]*child // that were started and not reaped
-	buried   map[*child]*os.File   // those that a goroutine waits for
+	buried   map[*child]*os.File   // released children that a goroutine waits for
 }
 
 // Options configure a Kernel. The zero value is the production one.
@@ -57,9 +57,9 @@ func (k *Kernel) InNetNS(f func()) { k.run(f) }
 
 // WithoutForks runs f as InNetNS does, while this process starts no other. A child has copies of all descriptors until it
 // executes its program, so a socket that is closed outside of f can keep its address busy for some milliseconds more. f must not
-// start a process, and other goroutines that start one wait for f.
+// start a process, and other goroutines that start a process wait for f.
 func (k *Kernel) WithoutForks(f func()) {
-	// The lock is the inner one: whoever starts a process inside a namespace's thread waits for it there.
+	// ForkLock is the inner lock: a goroutine that starts a process inside a namespace's thread waits for ForkLock there.
 	k.run(func() {
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
@@ -67,8 +67,8 @@ func (k *Kernel) WithoutForks(f func()) {
 	})
 }
 
-// Close gives back the netlink sockets, and no longer waits for children that nobody holds. A Kernel that is used again
-// afterwards opens new ones.
+// Close gives back the netlink sockets, and no longer waits for released children. A Kernel that is used again afterwards
+// opens new sockets.
 func (k *Kernel) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

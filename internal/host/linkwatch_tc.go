@@ -5,7 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lostQueue is the link that lost something of a queue that is ours, or of what redirects or of a fence; 0 for everything else.
+// lostQueue is the link that lost a part of a queue that is ours, of a redirection or of a fence; 0 for all other messages.
 func lostQueue(kind uint16, m []byte) int {
 	h, _, _, err := parseTC(m)
 	if err != nil {

@@ -17,7 +17,7 @@ type PIDFD struct {
 	PID   int
 	Start uint64 // clock ticks after boot (proc_pid_stat(5), field 22)
 	file  *os.File
-	child *child // nil for one that this Kernel did not start
+	child *child // nil for a process that this Kernel did not start
 }
 
 // StartTime returns when a process started, in clock ticks after boot: with the number it names a process for good.
@@ -95,7 +95,7 @@ func (k *Kernel) OpenPID(pid int, start uint64) (*PIDFD, error) {
 	return p, nil
 }
 
-// Close lets go of the process, once; it does nothing to it. A child that nobody else holds is reaped when it ends.
+// Close lets go of the process, once; it does nothing to it. A child without another holder is reaped when it ends.
 func (p *PIDFD) Close() error {
 	if p.child != nil {
 		p.child.release(p)

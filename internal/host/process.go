@@ -124,7 +124,7 @@ func (k *Kernel) adopt(pid, pidfd int) (*Process, error) {
 	return p, nil
 }
 
-// Wait waits until the process has ended and says how that went; ECHILD for one that is not a child. A child is reaped.
+// Wait waits until the process has ended and returns its exit; ECHILD for a process that is not a child. A child is reaped.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	if err := p.PIDFD.Wait(ctx); err != nil {
 		return Exit{}, err

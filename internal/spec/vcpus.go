@@ -13,7 +13,7 @@ type VCPUList struct {
 	Extra
 }
 
-// VCPUState is one virtual CPU. An enabled one is part of the machine from the start, or, when it is hotpluggable, a device
+// VCPUState is a virtual CPU. An enabled CPU is part of the machine from the start, or, when it is hotpluggable, a device
 // that was plugged in. Order is the order of plugging, from 1.
 type VCPUState struct {
 	ID           string `xml:"id,attr"`
@@ -58,9 +58,9 @@ func (d *Domain) OnlineVCPUs() (uint, error) {
 	return uint(n), nil
 }
 
-// PluggedVCPUs tells the virtual CPUs apart that a guest starts with: the machine has the first boot ones, and those of
-// added, by number, are devices that were plugged in, in that order. A machine with two CPUs is not the same as one with one
-// CPU and another plugged in: QEMU derives numbers of queues from the former.
+// PluggedVCPUs divides the virtual CPUs that a guest starts with: the first boot CPUs are part of the machine, and the CPUs in
+// added, by number, are devices that were plugged in, in that order. A machine with two CPUs is not the same as a machine with 1
+// CPU and another plugged in: QEMU derives numbers of queues from the CPUs that are part of the machine.
 func (d *Domain) PluggedVCPUs() (boot int, added []int, err error) {
 	if d.VCPUs == nil {
 		n, err := d.OnlineVCPUs()
@@ -106,7 +106,7 @@ func (d *Domain) PluggedVCPUs() (boot int, added []int, err error) {
 	return len(fixed), added, nil
 }
 
-// PlugVCPUs has the document say that the guest has the first boot virtual CPUs and, plugged in, those of added.
+// PlugVCPUs makes the document say that the guest has the first boot virtual CPUs and, plugged in, the CPUs in added.
 func (d *Domain) PlugVCPUs(boot int, added []int) {
 	d.VCPU.Current, d.VCPUs = strconv.Itoa(boot+len(added)), nil
 	most, err := d.MaxVCPUs()

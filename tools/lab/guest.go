@@ -22,8 +22,8 @@ const scratch = 4 << 30
 // errStuck says that a guest did not come to its end.
 var errStuck = errors.New("the guest did not come to its end")
 
-// boot runs the packages' tests in a guest with kernel k, within limit or what [patience] makes of it. Logs are left in dir. An
-// error is one of the guest: it hung, or it crashed, and the end of its console says where.
+// boot runs the packages' tests in a guest with kernel k, within limit, which [patience] may extend. Logs are left in dir. An
+// error is the guest's: it hung, or it crashed, and the end of its console says where.
 func (k kernel) boot(ctx context.Context, repo, dir string, packages []pkg, limit time.Duration) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 )
 
 // boots is how many times its boot a guest may take. At rest a boot takes some six seconds, and all tests of a guest less than
-// three minutes; beside other work both take longer, by about the same factor.
+// three minutes; under other load both take longer, by about the same factor.
 const boots = 60
 
-// patience is a context that ends after limit, or, when that is later, after boots times what the guest took until it made
-// the file booted.
+// patience is a context that ends after limit, or, when that is later, after boots times the time that the guest took
+// to make the file booted.
 func patience(ctx context.Context, booted string, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Now()

@@ -88,7 +88,7 @@ func (s suite) skipped(r results) suite {
 	return s
 }
 
-// here runs the tests on this machine's kernel, those of a package within limit, and leaves logs as guests do.
+// here runs the tests on this machine's kernel, each package's within limit, and leaves logs as guests do.
 func (s suite) here(ctx context.Context, limit time.Duration) (results, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

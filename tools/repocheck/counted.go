@@ -51,7 +51,7 @@ type counted struct {
 }
 
 // countedCode returns the code of countedRooms that was executed, in the order of paths: executed functions, files of declarations alone
-// in their packages, and what is confined.
+// in their packages, and all functions of the package confined.
 func (t *tree) countedCode(executed map[string][]int) []counted {
 	packages := map[string]bool{}
 	for f := range executed {
@@ -102,7 +102,7 @@ func functionName(fn *ast.FuncDecl) string {
 }
 
 // digest is a digest of the code of a counted file without its comments and blanks: types, variables, constants, and the functions that
-// are counted. It is "" when the tree has no such file.
+// are counted. It is "" when the tree lacks the file.
 func (t *tree) digest(c counted) (string, error) {
 	i := slices.IndexFunc(t.files, func(f file) bool { return f.path == c.path })
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 const (
 	// countersFile holds the cost of single operations, as taproom bench counters measured it.
 	countersFile = "internal/bench/counters.txt"
-	// sealFile has a line for each file of code that those operations execute: its path, a digest, and the functions that they execute.
+	// sealFile has a line for each file of code that the operations execute: its path, a digest, and the functions that they execute.
 	sealFile = "internal/bench/counters.sum"
 )
 
@@ -23,7 +23,7 @@ const renewCounters = "; run make bench-counters RENEW=1 and commit both files"
 // countedRooms hold the code of the operations: the rooms of the daemon.
 var countedRooms = []string{"api", "appliance", "daemon", "engine", "guest", "host", "image", "network", "qemu", "spec"}
 
-// confined is what runs between the daemon and QEMU. It becomes QEMU, so that coverage never sees it.
+// confined is the package that runs between the daemon and QEMU. Its process becomes QEMU, so that coverage never sees it.
 const confined = "internal/qemu/launch"
 
 var (
@@ -33,8 +33,8 @@ var (
 )
 
 // freshCounters complains of counters that are missing or damaged. The notice names files whose counted code changed since the
-// counters were measured. That is no complaint: only a measurement tells whether a count still holds, and the perf lane takes one in
-// each run. That the names in the file are those that are measured is a test of internal/bench.
+// counters were measured. That is no complaint: only a measurement shows whether a count still holds, and the perf lane measures in
+// each run. A test of internal/bench compares the names in the file with the measured operations.
 func freshCounters(t *tree) (notice string, complaints []string) {
 	date, err := countersDate(t.root)
 	if err != nil {
@@ -115,7 +115,7 @@ func readSeal(root string) ([]sealedFile, error) {
 	return sealed, nil
 }
 
-// changedCode returns the sealed files with another digest, among them those that are gone. A new function shows in the one that calls it.
+// changedCode returns the sealed files with another digest, including removed files. A new function shows in its caller.
 func changedCode(t *tree, sealed []sealedFile) ([]string, error) {
 	var changed []string
 	for _, s := range sealed {

@@ -10,17 +10,16 @@ import (
 // errLate is that bytes did not become free in time.
 var errLate = errors.New("no memory became free")
 
-// budget divides bytes among users. All together get up to total, or one claim of any size while nothing is held. One user gets
-// up to share, or one claim while it holds nothing, so that a user that takes all it can get leaves the rest to others.
+// budget divides bytes among users. All users together get up to total, or a single claim of any size while nothing is held. Each
+// user gets up to share, or a single claim while it holds nothing, so that a user that takes all it can get leaves bytes to others.
 //
-// Claims of one user are granted in the order of their arrival. A claim that does not fit yet holds up later ones of its user
-// alone.
+// Claims of a user are granted in the order of their arrival. A claim that does not fit yet delays later claims of its user alone.
 type budget struct {
 	total, share int64
 
 	mu      sync.Mutex
 	used    int64
-	held    map[uint32]int64 // by user; without those that hold nothing
+	held    map[uint32]int64 // by user; users that hold nothing have no entry
 	waiting []*claim
 }
 
@@ -53,7 +52,7 @@ func (b *budget) acquire(user uint32, n int64, stop <-chan struct{}, late <-chan
 	return b.withdraw(c, err)
 }
 
-// claim takes the bytes, or returns what is to be waited for.
+// claim takes the bytes, or returns the claim to wait for.
 func (b *budget) claim(user uint32, n int64) *claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +65,7 @@ func (b *budget) claim(user uint32, n int64) *claim {
 	return c
 }
 
-// withdraw ends the wait for a claim with an error, unless it has been granted meanwhile.
+// withdraw ends the wait for a claim with an error, unless the claim was granted first.
 func (b *budget) withdraw(c *claim, err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,9 +97,9 @@ func (b *budget) release(user uint32, n int64) {
 	b.grant()
 }
 
-// grant gives what is free to those who wait.
+// grant gives free bytes to waiting claims.
 func (b *budget) grant() {
-	var heldUp map[uint32]bool // made when there is one: claims are mostly granted at once
+	var heldUp map[uint32]bool // made at the first delayed claim: claims are mostly granted at once
 	b.waiting = slices.DeleteFunc(b.waiting, func(c *claim) bool {
 		if heldUp[c.user] || !b.fits(c) {
 			if heldUp == nil {

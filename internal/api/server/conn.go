@@ -152,7 +152,7 @@ func (c *conn) read() error {
 	}
 }
 
-// next returns one whole message, or nil for one that was too large and has been answered. It is valid until consume.
+// next returns a whole message, or nil for a message that was too large and has been answered. It is valid until consume.
 func (c *conn) next() ([]byte, error) {
 	n, err := c.fill(remote.LengthSize, 0)
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *conn) fill(want, waited int) (int, error) {
 	return waited, nil
 }
 
-// receive reads a message that does not fit into buf. Memory grows with what came, not with what was announced.
+// receive reads a message that does not fit into buf. Memory grows with the received bytes, not with the announced size.
 func (c *conn) receive(size int) ([]byte, error) {
 	if err := c.deadline(); err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func (c *conn) call(h remote.Header, e *entry, inv invocation, files []*os.File)
 	return nil
 }
 
-// answer runs the call, writes its reply, and gives back what was reserved for that.
+// answer runs the call, writes its reply, and releases the reply's reservation.
 func (c *conn) answer(h remote.Header, e *entry, inv invocation, files []*os.File, r reservation) error {
 	defer func() { c.unreserve(r) }()
 	q := &request{ctx: c.srv.ctx, conn: c, backend: c.srv.backend, header: h, files: files}

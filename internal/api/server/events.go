@@ -108,7 +108,7 @@ func (s *Server) publish(e Event) {
 	}
 }
 
-// eventMessage says what an event's message depends on. Clients that chose the same share its bytes, which nobody changes.
+// eventMessage holds the choices that an event's message depends on. Clients with equal choices share its bytes: do not change them.
 type eventMessage struct {
 	form     *form
 	callback int32
@@ -144,7 +144,7 @@ func (c *conn) postEvent(messages map[eventMessage][]byte, m eventMessage) {
 	}
 }
 
-// encodeEvent returns a message, or nil for one that cannot be encoded.
+// encodeEvent returns a message, or nil if it cannot be encoded.
 func (s *Server) encodeEvent(m eventMessage) []byte {
 	f := m.form
 	h := remote.Header{Program: remote.ProgramRemote, Version: remote.Version, Procedure: f.procedure, Type: remote.Message}

@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// Limits bound what clients may take of the daemon. Zero is the default.
+// Limits bound the daemon's connections and memory that clients may use. Zero is the default.
 type Limits struct {
 	// Clients is how many connections there may be (default 5000); the last tenth is root's.
 	Clients int
-	// UserClients is how many of them one user may have, other than root and the user that the daemon runs as (default 100).
+	// UserClients is how many connections a user may have, other than root and the user that the daemon runs as (default 100).
 	UserClients int
-	// MessageBytes is how many bytes of messages of more than FreeMessage are read at a time, for all clients; one user gets
-	// half of it, or one message (default 64 MiB).
+	// MessageBytes is how many bytes of messages larger than FreeMessage are read at a time, for all clients; a single user gets
+	// half of it, or a single message (default 64 MiB).
 	MessageBytes int64
 	// ReplyBytes is the same for replies that are being made and wait for their clients to read them (default 16 MiB).
 	ReplyBytes int64
-	// EventBytes is how many bytes of events may wait for one client before it is disconnected (default 256 KiB).
+	// EventBytes is how many bytes of events may wait for a client before it is disconnected (default 256 KiB).
 	EventBytes int64
 }
 
-// FreeMessage is the most bytes of a message or reply that no budget counts, one for each connection. A client that may
+// FreeMessage is the most bytes of a message or reply that no budget counts, once per connection. A client that may
 // only read sends no larger message.
 const FreeMessage = 64 << 10
 
@@ -87,7 +87,7 @@ func (c *census) leave(user uint32) {
 	}
 }
 
-// firstRefusal reports whether the refusal of a user's connection is news: what a user can do at will fills no log.
+// firstRefusal reports whether the refusal of a user's connection is to be logged: a user must not be able to fill the log.
 func (c *census) firstRefusal(user uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ func (b *buffers) get() []byte {
 	return make([]byte, 0, 1024)
 }
 
-// sized returns a buffer with room for what is expected.
+// sized returns a buffer with room for n bytes, the expected size.
 func (b *buffers) sized(n int64) []byte { return slices.Grow(b.get(), int(n)) }
 
 func (b *buffers) put(buf []byte) {
@@ -52,10 +52,10 @@ type outbox struct {
 	dead    bool
 	quiet   bool // nothing is queued any more
 	queue   net.Buffers
-	queued  int64 // bytes in queue, and of those that are being written from it
+	queued  int64 // bytes in queue, and of its messages that are being written
 	claimed int64 // bytes of replies that are expected, or wait to be written
 
-	moved  time.Time // when the client was last seen to take something of what is written
+	moved  time.Time // when the client was last seen to take written bytes
 	unread int       // bytes that the kernel had for the client when stalledFor last looked
 }
 
@@ -69,7 +69,7 @@ func (o *outbox) send(buf []byte) error {
 	return o.turn(buf, func() error { return o.write(buf) })
 }
 
-// step is the most that is written at a time: the kernel counts what a client has taken by whole writes.
+// step is the size of the largest write: the kernel counts the bytes that a client has taken by whole writes.
 const step = 16 << 10
 
 func (o *outbox) write(buf []byte) error {
@@ -84,15 +84,15 @@ func (o *outbox) write(buf []byte) error {
 	return nil
 }
 
-// progress notes that the client takes what is written.
+// progress notes that the client takes the bytes that are written.
 func (o *outbox) progress() {
 	o.mu.Lock()
 	o.moved = time.Now()
 	o.mu.Unlock()
 }
 
-// stalledFor is how long the client has taken less than a step of what is written; 0 when nothing is. A write that waits goes on
-// only when three quarters of the socket are free, so the socket is asked as well. What it says counts from one look to the next.
+// stalledFor is how long the client has taken less than a step of the bytes being written; 0 without a write. A write that waits
+// goes on only when three quarters of the socket are free, so inSocket is compared with its value at the previous call as well.
 func (o *outbox) stalledFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +106,7 @@ func (o *outbox) stalledFor() time.Duration {
 	return time.Since(o.moved)
 }
 
-// inSocket is what the kernel keeps for the other end, in bytes of the kernel's memory.
+// inSocket is how much unread data the kernel keeps for the other end, in bytes of the kernel's memory.
 func inSocket(nc net.Conn) (n int, ok bool) {
 	s, ok := nc.(syscall.Conn)
 	if !ok {
@@ -130,7 +130,7 @@ func (o *outbox) isDead() bool {
 // unhurried is after which time a call is no longer expected to answer at once.
 const unhurried = 20 * time.Millisecond
 
-// claim waits until a reply of n bytes may be made: one of any size when no other is under way, and several within the window.
+// claim waits until a reply of n bytes may be made: a reply of any size when no other is claimed, several within the window.
 // Calls that run for long while nothing waits for the client to read hold up no others. It reports false when the client is gone.
 func (o *outbox) claim(n int64) bool {
 	o.mu.Lock()
@@ -156,7 +156,7 @@ func (o *outbox) claim(n int64) bool {
 	return true
 }
 
-// adjust changes what is claimed.
+// adjust changes the claimed bytes by n.
 func (o *outbox) adjust(n int64) {
 	o.mu.Lock()
 	o.claimed += n
@@ -259,7 +259,7 @@ func (o *outbox) writeAll(q net.Buffers) error {
 	return nil
 }
 
-// kill ends the connection; whoever waits for the client stops waiting. It reports whether the connection had not ended before.
+// kill ends the connection; goroutines stop waiting for the client. It reports whether the connection had not ended before.
 func (o *outbox) kill() (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"taproom/internal/api/virterr"
 )
 
-// mayOnlyRead reports whether the connection is one that changes nothing.
+// mayOnlyRead reports whether the connection is read-only.
 func (c *conn) mayOnlyRead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,8 +52,8 @@ type discards struct {
 	buf [32 << 10]byte
 }
 
-// discard reads up to most bytes and drops them, with descriptors that come along. One client at a time does that: many that
-// send such messages would else keep all processors from those who are served.
+// discard reads up to most bytes and drops them, with descriptors that come along. It serves a single client at a time: many
+// clients that send refused messages would else keep all processors from other clients.
 func (c *conn) discard(most int) (n int, err error) {
 	nc, ok := c.nc.(syscall.Conn)
 	if !ok {
@@ -92,8 +92,8 @@ func (c *conn) receiveLarge(size int) ([]byte, error) {
 	if err := c.srv.messages.acquire(c.peer.UID, int64(size), c.srv.stopping, late.C); err != nil {
 		return nil, fmt.Errorf("message of %d bytes: %w within %v (message_memory_mib)", size, err, c.srv.opts.MessageTimeout)
 	}
-	// The kernel backs a page when it is written to, so memory grows with what comes, not with what is announced; and all of it
-	// is given back at the end. On Go's heap 20 messages of 32 MiB in turn took 150 MiB, which stayed for more than a minute.
+	// The kernel backs a page when it is written to, so memory grows with the bytes that come, not with the announced size; and all
+	// of it is given back at the end. On Go's heap 20 messages of 32 MiB in turn took 150 MiB, which stayed for more than a minute.
 	msg, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		c.srv.messages.release(c.peer.UID, int64(size))

@@ -14,26 +14,26 @@ import (
 const (
 	// stalled is how long a client may take nothing of a reply before it is disconnected where others wait for the memory.
 	stalled = 2 * time.Second
-	// patience is how often others wait for so long before a reply is made in spite of the budget: calls that hang hold memory
-	// that nobody can free.
+	// patience is how often a call waits for so long before its reply is made in spite of the budget: calls that hang hold memory
+	// that cutStalled cannot free.
 	patience = 3
-	// window is how many bytes of replies a connection may have under way at a time, or one reply of any size.
+	// window is how many bytes of replies a connection may have claimed at a time, or a single reply of any size.
 	window = 32 << 10
-	// leastQuery is what a query takes of the window at least: a goroutine that waits for the client takes as much.
+	// leastQuery is the least part of the window that a query takes: a goroutine that waits for the client takes as much.
 	leastQuery = 4 << 10
-	// oneObject is what the first reply about one object is expected to take: as many as run for a connection fit its window.
+	// oneObject is the expected size of the first reply about a single object: all calls that run for a connection fit its window.
 	oneObject = 512
 	// costly is from which size on replies are made in turns.
 	costly = 8 << 10
-	// thinking is how long the making of a large reply holds up others. What takes longer waits for something else.
+	// thinking is how long the making of a large reply holds up others. A call that takes longer waits for something else.
 	thinking = 100 * time.Millisecond
 )
 
 // expectation is how many bytes the reply of a procedure takes: the most of late.
 type expectation struct{ n atomic.Int64 }
 
-// begin knows replies without a value and those of one size, such as a domain's handle or its state. Of the others the first
-// one is expected to be large, so that clients that make many calls at once begin with one.
+// begin knows the size of replies without a value and of fixed size (a domain's handle, its state). Any other procedure's first
+// reply is expected to be large, so that clients that make many calls at once begin with a single call.
 func (e *expectation) begin(ret xdr.Value) {
 	switch {
 	case isVoid(ret):
@@ -71,21 +71,21 @@ func hasAnyLength(t reflect.Type) bool {
 	return false
 }
 
-// observe learns from a reply. What was expected is forgotten by an eighth with each smaller one.
+// observe learns from a reply. Each smaller reply lowers the expectation by up to an eighth.
 func (e *expectation) observe(size int) {
 	if n := e.n.Load(); int64(size) != n {
 		e.n.Store(max(int64(size), n-(n+7)/8))
 	}
 }
 
-// reservation is what a call has reserved for its reply.
+// reservation is the memory and the turn that a call has reserved for its reply.
 type reservation struct {
-	window int64 // of what the connection may have under way without a budget
+	window int64 // of the connection's window, which no budget counts
 	budget int64 // of the budget for large replies
 	made   func()
 }
 
-// reserve waits until the reply of a call may be made: until the client has read earlier ones, and for a large reply until
+// reserve waits until the reply of a call may be made: until the client has read earlier replies, and for a large reply until
 // there is memory. Only this client waits.
 func (c *conn) reserve(e *entry) (r reservation, err error) {
 	defer func() {
@@ -95,7 +95,7 @@ func (c *conn) reserve(e *entry) (r reservation, err error) {
 		}
 	}()
 	n := e.expected.n.Load()
-	quick := e.Has(remote.Quick) // of which a connection has one at a time
+	quick := e.Has(remote.Quick) // a connection runs a single quick call at a time
 	if !quick {
 		r.window = n
 		if e.Has(remote.Priority) {
@@ -117,8 +117,8 @@ func (c *conn) reserve(e *entry) (r reservation, err error) {
 	return r, err
 }
 
-// beginMaking waits for a turn to make a large reply: while it is made it takes a multiple of its size, and a processor. Half
-// of the turns are one user's.
+// beginMaking waits for a turn to make a large reply: while it is made it takes a multiple of its size, and a processor. A
+// user gets up to half of the turns.
 func (c *conn) beginMaking() (end func(), err error) {
 	if err := c.srv.making.acquire(c.peer.UID, 1, c.srv.stopping, nil); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *reservation) endMaking() {
 }
 
 // settle corrects a reservation once the reply is known. While others hold the memory for it, it waits; a client that takes
-// nothing of the replies it has is disconnected instead, since what has been made and waits is not counted.
+// nothing of the replies it has is disconnected instead, since a reply that is made and waits is not counted.
 func (c *conn) settle(r *reservation, size int64) (err error) {
 	r.endMaking()
 	if size > r.window && r.window > 0 {
@@ -147,7 +147,7 @@ func (c *conn) settle(r *reservation, size int64) (err error) {
 	if size <= FreeMessage || size <= r.budget {
 		return nil
 	}
-	c.releaseReplyBytes(r.budget) // or the user's share would never have room for what is larger than it
+	c.releaseReplyBytes(r.budget) // or the user's share would never have room for a reply that is larger than it
 	r.budget, err = c.takeReplyBytes(size, c.srv.ctx.Done(), func() bool {
 		if c.out.stalledFor() < stalled {
 			return false
@@ -164,7 +164,7 @@ func (c *conn) awaitReplyBytes(n int64, stop <-chan struct{}) (taken int64, err 
 }
 
 // takeReplyBytes takes bytes of the budget for large replies. While it waits, clients that take nothing of theirs are
-// disconnected, and so is this one when hopeless says so. The wait ends without the bytes when patience does.
+// disconnected, and so is this client when hopeless returns true. The wait ends without the bytes after patience times stalled.
 func (c *conn) takeReplyBytes(n int64, stop <-chan struct{}, hopeless func() bool) (taken int64, err error) {
 	b := c.srv.replies
 	if w := b.claim(c.peer.UID, n); w != nil {
@@ -190,7 +190,7 @@ func (c *conn) awaitClaim(w *claim, stop <-chan struct{}, hopeless func() bool) 
 		if hopeless() {
 			return errGone
 		}
-		c.srv.cutStalled() // the first look may be the one that begins to count
+		c.srv.cutStalled() // the first look may only begin the count
 		select {
 		case <-w.granted:
 			return nil
@@ -236,7 +236,7 @@ func (s *Server) cutStalled() {
 	}
 }
 
-// cut disconnects a client for what waits for it, and says whose it was.
+// cut disconnects a client because of replies that wait for it, and logs the client's process, user and program.
 func (c *conn) cut(why string, bytes int64) {
 	if c.out.kill() {
 		c.logCut(why, bytes)

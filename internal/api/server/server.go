@@ -29,7 +29,7 @@ type Options struct {
 	InFlight int
 	// ClientName says what a client's process is called; "" when it is gone or has none. nil: nobody knows.
 	ClientName func(pid int32) string
-	// Limits bound what clients may take of the daemon's memory.
+	// Limits bound the connections and the daemon's memory that clients may use.
 	Limits Limits
 	// EventQueue is how many events may wait for one client before it is disconnected (default 4096).
 	EventQueue int

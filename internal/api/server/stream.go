@@ -28,7 +28,7 @@ type stream struct {
 	done    chan struct{}
 	once    sync.Once
 	upload  bool // what the client sends is written at once: who sends faster than a disk takes it has to wait
-	// download says that data only goes to the client; what the client sends is dropped.
+	// download says that data only goes to the client; data from the client is dropped.
 	download bool
 	release  func() error // closes rw, once
 }
@@ -52,7 +52,7 @@ func (c *conn) openStream(q *request, rw io.ReadWriteCloser) error {
 	return c.addStream(q, s)
 }
 
-// openDownload is openStream for what only goes to the client. What it reads from is closed before the client learns of the
+// openDownload is openStream for data to the client only. Its source rw is closed before the client learns of the
 // end: go-libvirt does not finish a stream that it has read to its end.
 func (c *conn) openDownload(q *request, rw io.ReadWriteCloser) error {
 	s := &stream{rw: rw, download: true}

@@ -1,6 +1,6 @@
 // Package xdr is the external data representation of RFC 4506, as far as libvirt's protocol uses it.
 //
-// Decoding accepts what the C decoder of libtirpc accepts, which libvirt's daemons use: clients that are not libvirt's own
+// Decoding accepts the same input as the C decoder of libtirpc, which libvirt's daemons use: clients that are not libvirt's own
 // rely on it. Encoding writes the standard's form.
 //
 // A type describes itself once: its XDR method names its fields in order, and a Coder either writes them or fills them.

@@ -5,8 +5,8 @@
 // it at random times, or end what it looks after. After each kill a daemon starts again and is held against what clients
 // were answered, and the machine against what the daemon lists.
 //
-// The refused tests have the kernel refuse calls of a start instead, at every stage of it: after each start that failed nothing is
-// there, and the next one succeeds.
+// The refused tests have the kernel refuse calls of a start instead, at every stage of it: a failed start leaves
+// nothing behind, and the next start succeeds.
 //
 // TAPROOM_LONG=1 (make crash) asks for all of it, TAPROOM_SEED=n for the choices of an earlier random run.
 package crashtest

@@ -21,7 +21,7 @@ type refusals struct {
 	refused     atomic.Int64
 	length      atomic.Int64 // of name
 	name        [64]byte     // of the first call that was refused
-	only        [64]byte     // the name of those that are refused, up to a zero byte; none is any
+	only        [64]byte     // the name of the calls to refuse, up to a zero byte; empty: every call
 }
 
 // refusalsFile is below the daemon's root.
@@ -45,22 +45,22 @@ func openRefusals(root string, create int) (*refusals, error) {
 	return (*refusals)(unsafe.Pointer(&b[0])), nil
 }
 
-// Refuser has the kernel refuse calls of a daemon, where Refusals was asked for one before the daemon started.
+// Refuser has the kernel refuse calls of a daemon, if Refusals was called before the daemon started.
 type Refuser struct{ r *refusals }
 
 // Refusals prepares a daemon, before it is started, for calls into host/ that fail. The kernel itself refuses: during a call, and
-// until the goroutine's next one, its thread has the effective user nobody and no privileges. What needs one fails with EPERM or
-// EACCES; what every user may do (reading links, say) succeeds.
+// until the goroutine's next call, its thread has the effective UID 65534 and no privileges. Privileged system calls fail with
+// EPERM or EACCES; system calls that every user may make (reading links, say) succeed.
 func (d *Daemon) Refusals() (Refuser, error) {
 	r, err := openRefusals(d.Root, os.O_CREATE)
 	return Refuser{r}, err
 }
 
-// During runs f while the kernel refuses many calls of the daemon, from the one with the number first on, counted from 1. It
+// During runs f while the kernel refuses many calls of the daemon, starting with call number first, counted from 1. It
 // returns the name of the first call that was refused; "" when fewer were made.
 func (x Refuser) During(first, many int, f func()) (call string) { return x.during("", first, many, f) }
 
-// Always runs f while the kernel refuses every call of a name, and reports whether there was one.
+// Always runs f while the kernel refuses every call of a name, and reports whether it refused any.
 func (x Refuser) Always(call string, f func()) bool { return x.during(call, 1, 1<<30, f) != "" }
 
 func (x Refuser) during(only string, first, many int, f func()) (call string) {
@@ -90,7 +90,7 @@ func refuser(root string, then func(string)) func(string) {
 	return func(call string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if tid := unix.Gettid(); powerless[tid] { // the call before this one is over
+		if tid := unix.Gettid(); powerless[tid] { // the thread's previous call is over
 			setThreadUser(0)
 			delete(powerless, tid)
 			runtime.UnlockOSThread()
@@ -113,10 +113,10 @@ func refuser(root string, then func(string)) func(string) {
 	}
 }
 
-// nobody is the user that owns no file.
+// nobody is the UID that owns no file.
 const nobody = 65534
 
-// setThreadUser changes the effective user of the calling thread alone, and with it what it may do.
+// setThreadUser changes the effective user of the calling thread alone, and with it the thread's privileges.
 func setThreadUser(uid uintptr) {
 	const same = ^uintptr(0)
 	_, _, _ = unix.RawSyscall(unix.SYS_SETRESUID, same, uid, same)

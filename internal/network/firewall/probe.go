@@ -11,14 +11,14 @@ import (
 
 var _ state.FirewallProber = (*Firewall)(nil)
 
-// mark is an empty table. Whoever flushes an empty nf_tables changes nothing, and the kernel tells nobody of that.
+// mark is an empty table. Without any table a flush of nf_tables changes nothing, and the kernel sends no notification of it.
 func (f *Firewall) mark() nft.Table {
 	return nft.Table{Family: nft.IPv4, Name: f.table + "-probe", Comment: "shows taproom whether rules are still being flushed"}
 }
 
 // Probe implements state.FirewallProber.
 func (f *Firewall) Probe(ctx context.Context) (gone bool, err error) {
-	if f.flags != 0 { // nobody else removes these
+	if f.flags != 0 { // only the owner can remove these tables
 		return false, nil
 	}
 	m := f.mark()
@@ -49,7 +49,7 @@ func (f *Firewall) Unprobe(ctx context.Context) error {
 	return nil
 }
 
-// ProbeOf has a Backend probe that may be a state.FirewallProber; one that is none has no mark that could be gone.
+// ProbeOf calls Probe where b is a state.FirewallProber; any other Backend has no mark that could be gone.
 func ProbeOf(ctx context.Context, b Backend) (gone bool, err error) {
 	p, ok := b.(state.FirewallProber)
 	if !ok {

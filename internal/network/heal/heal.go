@@ -1,8 +1,8 @@
-// Package heal decides what of ours on a host has to be looked at again when the kernel tells that something changed, and
-// when a thing is put back that others change again and again.
+// Package heal decides which of our links, rules and settings on a host to check again when the kernel reports a change, and when to
+// restore an object that other programs change again and again.
 //
-// It is pure. What should be, it asks a View; it never says what to do about a thing, only which: whoever looks finds out
-// what is different now, and makes the difference. What is as it should be costs no look at the host.
+// It is pure. It asks a View for the wanted state, and returns the objects to check, never the repair: its caller finds the
+// difference and repairs it. An object that is as it should be costs no look at the host.
 package heal
 
 import (

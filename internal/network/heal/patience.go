@@ -4,44 +4,44 @@ import "time"
 
 // How long Patience waits. The first repair is made at once.
 const (
-	// Shortest is how long after the first repair the second is made at the latest. Each wait is twice the one before.
+	// Shortest bounds the wait between the first and the second repair. Each later bound is twice the previous bound.
 	Shortest = time.Second
 	// Longest bounds both waits.
 	Longest = time.Minute
-	// Quiet is how long nobody has to change a thing until it is repaired sooner than that: whoever did has ended.
+	// Quiet is the time without a change after which an object is repaired early: the program that changed it has ended.
 	Quiet = 300 * time.Millisecond
-	// Calm is how long a thing has to be as it should be until earlier changes count no more.
+	// Calm is how long an object has to be correct until earlier changes count no more.
 	Calm = time.Minute
 )
 
-// Patience says when a thing that others change again and again is put back. It never gives up: between two repairs it waits
-// 1, 2, 4 … 60 s, and less where nobody changes the thing any more. A repair that came early and was undone makes it wait twice
-// as long for the next silence, so whoever answers each repair with a change is met as rarely as one who never stops. It is
-// not safe for several goroutines.
+// Patience decides when to repair an object (a link, rules, forwarding) that other programs keep changing. It never gives up:
+// between two repairs it waits 1, 2, 4 … 60 s, and less once the changes stop. After an early repair was undone, the next early
+// repair needs twice the time without changes, so a program that answers each repair with a change causes as few repairs as a
+// program that never stops. It is not safe for several goroutines.
 type Patience struct {
 	things map[Thing]*history
 }
 
 type history struct {
 	Quarrel
-	wrong bool // it was not as it should be when it was looked at last
+	wrong bool // it was incorrect when it was last examined
 	early bool // the last repair came before its wait was over
 
 	repaired, changed time.Time // at last
 	wait, quiet       time.Duration
 }
 
-// Quarrel is that a thing was put back and changed again.
+// Quarrel records that an object was repaired and changed again.
 type Quarrel struct {
 	Since   time.Time // the first change
 	Changes int       // that were noticed; there may have been more
 	Repairs int
-	// Quiet is how long nobody has to change the thing until it is put back sooner.
+	// Quiet is the time without a change after which the object is repaired early.
 	Quiet time.Duration
-	By    string // who made the last change of which that was told; "" where nothing was told
+	By    string // the program that made the last change with a known author; "" if there is none
 }
 
-// Changed notes that somebody changed a thing, whether it was put back since or not. Who may be empty.
+// Changed notes that another program changed an object, whether it was repaired since or not. The program's name may be empty.
 func (p *Patience) Changed(t Thing, who string, now time.Time) {
 	h := p.of(t, now)
 	if !h.wrong {
@@ -54,7 +54,7 @@ func (p *Patience) Changed(t Thing, who string, now time.Time) {
 	}
 }
 
-// Listen has the silence that a thing is repaired after begin now: before, nobody would have noticed a change.
+// Listen restarts the time without changes of an object that needs repair: an earlier change would have gone unnoticed.
 func (p *Patience) Listen(t Thing, now time.Time) {
 	if h := p.things[t]; h != nil && h.wrong {
 		h.changed = now
@@ -69,7 +69,7 @@ func (h *history) undone() {
 	}
 }
 
-// of is the history of a thing, which begins now unless there is one that still counts.
+// of returns the history of an object; it starts a new history unless the present history still counts.
 func (p *Patience) of(t Thing, now time.Time) *history {
 	h := p.things[t]
 	if h != nil && !h.wrong && now.Sub(h.repaired) >= Calm {
@@ -85,7 +85,7 @@ func (p *Patience) of(t Thing, now time.Time) *history {
 	return h
 }
 
-// Wrong notes that a thing was found not to be as it should be, and returns from when on it may be put back.
+// Wrong notes that an object was found incorrect, and returns the time from which on it may be repaired.
 func (p *Patience) Wrong(t Thing, now time.Time) (due time.Time) {
 	h := p.of(t, now)
 	if !h.wrong {
@@ -97,7 +97,7 @@ func (p *Patience) Wrong(t Thing, now time.Time) (due time.Time) {
 	return due
 }
 
-// Due is when a thing that is not as it should be may be put back; false where nothing is wrong with it.
+// Due returns the time from which on an incorrect object may be repaired; false if nothing is wrong with it.
 func (p *Patience) Due(t Thing) (time.Time, bool) {
 	h := p.things[t]
 	switch {
@@ -113,7 +113,7 @@ func (p *Patience) Due(t Thing) (time.Time, bool) {
 	return at, true
 }
 
-// Repaired notes that a thing was put back.
+// Repaired notes that an object was repaired.
 func (p *Patience) Repaired(t Thing, now time.Time) {
 	h := p.of(t, now)
 	h.early = h.Repairs > 0 && now.Before(h.repaired.Add(h.wait))
@@ -124,7 +124,7 @@ func (p *Patience) Repaired(t Thing, now time.Time) {
 	h.repaired, h.wrong = now, false
 }
 
-// Stuck notes that a thing that was due could not be put back, or not even be looked at: the next time is later.
+// Stuck notes that an object that was due could not be repaired, or not even be examined: the next attempt is later.
 func (p *Patience) Stuck(t Thing, now time.Time) {
 	h := p.of(t, now)
 	h.wrong, h.early = true, false
@@ -133,8 +133,8 @@ func (p *Patience) Stuck(t Thing, now time.Time) {
 	h.Repairs = max(1, h.Repairs) // that was tried
 }
 
-// Right notes that a thing was found as it should be. Earlier changes go on to count: a look may come late, and see what was put
-// back after the change that it is for.
+// Right notes that an object was found correct. Earlier changes still count: an examination may come late, after the repair of
+// the change that caused it.
 func (p *Patience) Right(t Thing) {
 	switch h := p.things[t]; {
 	case h == nil:
@@ -145,8 +145,8 @@ func (p *Patience) Right(t Thing) {
 	}
 }
 
-// Stands is how long nobody has changed a thing since it was put back, 0 while it is not as it should be; false where it was
-// neither changed nor put back.
+// Stands returns the time since the repair of an object without a later change, 0 while it is incorrect; false if it was
+// neither changed nor repaired.
 func (p *Patience) Stands(t Thing, now time.Time) (time.Duration, bool) {
 	h := p.things[t]
 	if h == nil || h.wrong {
@@ -155,7 +155,7 @@ func (p *Patience) Stands(t Thing, now time.Time) (time.Duration, bool) {
 	return now.Sub(h.repaired), true
 }
 
-// Quarrel is what is known of a thing that was put back and changed again; false where it is in no quarrel.
+// Quarrel returns the quarrel over an object that was repaired and changed again; false if there is no quarrel.
 func (p *Patience) Quarrel(t Thing) (Quarrel, bool) {
 	h := p.things[t]
 	if h == nil || h.Repairs == 0 || !h.wrong && h.Repairs == 1 {
@@ -166,7 +166,7 @@ func (p *Patience) Quarrel(t Thing) (Quarrel, bool) {
 	return q, true
 }
 
-// Forget begins afresh with whatever is says so of: what a client asked for is no quarrel.
+// Forget deletes the history of each object for which the function returns true: a client's own request is no quarrel.
 func (p *Patience) Forget(is func(Thing) bool) {
 	for t := range p.things {
 		if is(t) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// handover is a set that was sent: the process has its descriptors, and this one has closed its own, except the packet socket.
+// handover is a set that was sent: the helper has its descriptors, and the daemon has closed its own, except the packet socket.
 type handover struct {
 	request *pending
 	keep    []string // descriptors that the process had
@@ -16,12 +16,12 @@ type handover struct {
 	frames  []*os.File
 }
 
-// takeWithin is how long a helper may take to take a message: nothing else is started meanwhile. There is room for hundreds in a
-// connection, so one that has none does not read.
+// takeWithin is how long a helper may take to receive a message: the daemon starts no child until then. A connection has room for
+// hundreds of messages, so the helper of a full connection does not read.
 const takeWithin = time.Second
 
-// handOver opens what the process lacks of a network and sends it. Meanwhile no child is started, which would have copies of the
-// sockets: should the process end now, the next one's could not be bound until the child has executed its program.
+// handOver opens the descriptors of a network that the helper lacks and sends them. No child is started until it returns, as it would
+// have copies of the sockets: if the helper ended now, the next helper's could not be bound until the child has executed its program.
 func (h *Helper) handOver(n Network, config *os.File, want []descriptor, has []string, taken map[string]*os.File) (*handover, error) {
 	var o handover
 	var err, closed error

@@ -28,8 +28,8 @@ const (
 	logName          = "log"
 	// helloTimeout is how long a helper may take to say who it is before it counts as stuck and is replaced.
 	helloTimeout = 5 * time.Second
-	// startTimeout is that of one that was just started. Its end is noticed at once, and nothing is gained by another one: with
-	// 15 processes for each processor it takes more than five seconds.
+	// startTimeout is the same for a helper that was just started. Its end is noticed at once, and another start gains nothing:
+	// with 15 processes for each processor it takes more than five seconds.
 	startTimeout = time.Minute
 )
 
@@ -44,7 +44,7 @@ type pidRecord struct {
 // one is started, and the old one goes on serving until each of its networks was set again. ctx bounds opening alone.
 func OpenHelper(ctx context.Context, o HelperOptions) (*Helper, error) { return o.open(ctx, true) }
 
-// FindHelper is OpenHelper for a look at what is served: where nothing is, since no helper runs, none is started, and it
+// FindHelper is OpenHelper for reading the served networks: if none are served, since no helper runs, it starts no helper and
 // returns nil.
 func FindHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
 	if _, err := o.Kernel.ReadDir(o.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func FindHelper(ctx context.Context, o HelperOptions) (*Helper, error) {
 	return o.open(ctx, false)
 }
 
-// StopHelper ends the running helper, and removes what is left of one that has ended.
+// StopHelper ends the running helper, and removes the files and the cgroup of a helper that has ended.
 func StopHelper(ctx context.Context, o HelperOptions) error {
 	h, err := FindHelper(ctx, o)
 	if err != nil {
@@ -253,7 +253,7 @@ func (o HelperOptions) end(ctx context.Context, p *host.Process) (exit host.Exit
 	return exit, errors.Join(err, p.Close())
 }
 
-// said is how what a helper wrote begins. A trace of Go's runtime is longer, and says why in its first lines.
+// said returns the beginning of a helper's output. A trace of Go's runtime is longer, and gives the cause in its first lines.
 func (o HelperOptions) said() string {
 	f, err := o.Kernel.OpenFile(o.path(logName), os.O_RDONLY, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ type Env struct {
 	Firewall FirewallBackend // nil: elements are neither observed nor planned
 	Services ServiceBackend  // nil: services are neither observed nor planned
 	Switch   SwitchBackend   // nil: ports of Open vSwitch are neither observed nor planned
-	NoFences bool            // the kernel has none: those of bridges are neither observed nor planned
+	NoFences bool            // the kernel has none: fences of bridges are neither observed nor planned
 
 	// Timed, where it is not nil, is told how long each step took, and those that were under way together as the first.
 	Timed func(s Step, began, ended time.Time)
@@ -72,8 +72,8 @@ type FirewallWatcher interface {
 
 // FirewallProber is a FirewallBackend that finds out whether others go on removing rules while its own are not there.
 type FirewallProber interface {
-	// Probe puts a mark that does nothing to packets to where those who remove all rules remove it, too, unless it is there.
-	// It reports whether it was not; Watch tells of its removal, where it can tell of changes.
+	// Probe places a mark, which does not affect packets, where a program that removes all rules removes it too, unless it is
+	// there. It reports whether the mark was missing; Watch reports its removal, where it can report changes.
 	Probe(ctx context.Context) (gone bool, err error)
 	// Unprobe removes the mark; none is no error.
 	Unprobe(ctx context.Context) error

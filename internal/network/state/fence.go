@@ -8,7 +8,7 @@ import (
 	"taproom/internal/host"
 )
 
-// fence reads what a bridge keeps from being forwarded. One that has gone keeps nothing.
+// fence reads the fence of a bridge. A bridge that is gone has none.
 func (o *Observed) fence(e *Env, index int) (host.Fence, error) {
 	if e.NoFences {
 		return host.Fence{}, nil
@@ -33,7 +33,7 @@ func (d *differ) fenced(name string, have, want Bridge) Plan {
 	return Plan{SetFence{Link: d.current(name), To: to}}
 }
 
-// unfenced opens bridges that stay, after the firewall has the rules for what is let through.
+// unfenced opens bridges that stay, after the firewall has the rules for packets that are let through.
 func (d *differ) unfenced() Plan {
 	var p Plan
 	for _, name := range sortedKeys(d.want.Bridges) {

@@ -42,7 +42,7 @@ type Bridge struct {
 	// VLANs has it look at VLAN tags, without which the kernel leaves no port out of promiscuous mode. NoVLANs says that the
 	// kernel cannot; it is only observed.
 	VLANs, NoVLANs bool
-	// Fence is what is not forwarded from its guests, or to them, whatever rules the firewall has.
+	// Fence says which packets are not forwarded from its guests, or to them, regardless of firewall rules.
 	Fence host.Fence
 	// LearnsLinkLocal says that it learns addresses from frames that it passes on to nobody (host.Bridge). Only observed: no bridge of
 	// ours is to.

@@ -111,8 +111,8 @@ func forwardMode(n *spec.Network) (string, error) {
 	return mode, nil
 }
 
-// Shelter is what keeps from the guests of a network what only the firewall's rules keep from them: who is behind NAT is reached
-// by nobody from outside. An isolated network has a fence at all times, and guests of any other network are reached anyway.
+// Shelter is the fence against packets that otherwise only the firewall's rules keep from the guests of a network: packets from
+// outside to guests behind NAT. An isolated network has a fence at all times, and guests of any other network are reached anyway.
 func Shelter(n *spec.Network) host.Fence {
 	mode, err := forwardMode(n)
 	if err != nil || mode != modeNAT || !n.Routed() {

@@ -3,6 +3,6 @@
 // machines boot at once.
 //
 // Without KVM a guest boots in seconds on an idle host, and in minutes on a loaded one. A deadline in absolute seconds is then
-// either too short or hides a hang. A machine that stands still is noticed earlier: a wait that is given a Progress ends half-way
+// either too short or hides a hang. A machine that stands still is noticed earlier: a wait that is given a Progress ends halfway
 // when the machine neither writes to its console nor has events.
 package emutest

@@ -35,7 +35,7 @@ func Context(parent context.Context) (ctx context.Context, cancel context.Cancel
 
 // Watch is Context for a number of machines, each of which adds a limit; a guest that does more than boot counts as several. It
 // also ends without progress: when no console byte and no event is noted for 10 boots of the reference guest, at least 30 s. The
-// reason then says what was noted last. A nil progress is no limit.
+// reason then names the last progress noted. A nil progress is no limit.
 func Watch(parent context.Context, machines int, progress *Progress) (ctx context.Context, cancel context.CancelFunc) {
 	return reference.watch(parent, machines, progress, reporter())
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Progress is what a machine was last seen to do: it wrote to its console, or QEMU or the daemon sent an event of it. The zero
+// Progress is the last observed activity of a machine: it wrote to its console, or QEMU or the daemon sent an event of it. The zero
 // Progress is a machine that has done nothing. It may be used by several goroutines and waits.
 //
 //	var p emutest.Progress
@@ -24,7 +24,7 @@ type Progress struct {
 	mu    sync.Mutex
 	count int64
 	last  string
-	line  []byte // of the console, up to what was written last
+	line  []byte // the console's last line, as far as it was written
 }
 
 // longestLine is how many bytes of the console's last line an error shows.
@@ -38,7 +38,7 @@ func (p *Progress) Event(what string) {
 	p.last = what
 }
 
-// Write notes what the machine wrote to its console. It never fails.
+// Write notes output of the machine to its console. It never fails.
 func (p *Progress) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

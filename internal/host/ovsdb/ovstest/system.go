@@ -21,12 +21,12 @@ func KernelDatapath() error {
 	return err
 }
 
-// counts is what the monotonic clock has to show before ovs-vswitchd knows how many processors there are. Until then one before
-// 3.2 counts none, and a datapath of the kernel that it opens meanwhile has nobody who could be asked where frames go: all of
-// them are lost for as long as the process lives (Open vSwitch b354cee2e0a7, 79f936744916). A guest of `make lab` is that young.
+// counts is the monotonic clock's reading from which on ovs-vswitchd knows the number of processors. Until then ovs-vswitchd before
+// 3.2 counts none, and a datapath of the kernel that it opens has no handler that could be asked where frames go: all frames
+// are lost for as long as the process lives (Open vSwitch b354cee2e0a7, 79f936744916). A guest of `make lab` is that young.
 const counts = 10 * time.Second
 
-// uptime is what this machine's monotonic clock shows.
+// uptime returns the reading of this machine's monotonic clock.
 func uptime() (time.Duration, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -35,8 +35,8 @@ func uptime() (time.Duration, error) {
 	return time.Duration(now.Nano()), nil
 }
 
-// AwaitProcessors waits on a machine that has just booted until the switch can open the kernel's datapath. Who makes a bridge of
-// that without SystemBridge waits first.
+// AwaitProcessors waits on a machine that has just booted until the switch can open the kernel's datapath. A test that makes
+// a bridge of that datapath without SystemBridge calls it first.
 func (s *Switch) AwaitProcessors() {
 	s.t.Helper()
 	s.Await("ovs-vswitchd counts the processors", func() bool {

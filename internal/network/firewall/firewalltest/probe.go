@@ -6,7 +6,7 @@ import (
 	"taproom/internal/network/state"
 )
 
-// probed holds that a mark shows that somebody removed it, and that it disturbs no rules.
+// probed checks that a mark shows its removal, and that it disturbs no rules.
 func probed(t *testing.T, h *Host) {
 	before := h.Text(t)
 	b := h.Open(t, Table)

@@ -73,7 +73,7 @@ func (b *Backend) Run(ctx context.Context) error {
 	return b.current().Close()
 }
 
-// Stop ends the helper, if there is one, for a daemon that will not come back. A Run must have returned before.
+// Stop ends the helper, if any, for a daemon that will not come back. A Run must have returned before.
 func Stop(ctx context.Context, o helper.HelperOptions) error {
 	return helper.StopHelper(ctx, o)
 }

@@ -10,8 +10,8 @@ const (
 	settled = 10 * time.Second
 
 	firstPause = time.Second
-	// lastPause is short: guests get no addresses and names meanwhile, whoever ends helpers, and a start of one takes 20 ms of a
-	// CPU and 2 ms more for each network.
+	// lastPause is short: guests get no addresses and names during it, for any cause of the helpers' ends, and the start of a
+	// helper takes 20 ms of a CPU and 2 ms more for each network.
 	lastPause = 5 * time.Second
 )
 
