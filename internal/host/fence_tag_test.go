@@ -135,6 +135,10 @@ func TestFence_KeepsWhatIsBehindATagOfNoVLAN(t *testing.T) {
 			check := func(what string, out bool) {
 				t.Helper()
 				for _, form := range forms {
+					seen := len(form.tags)
+					if filtering && seen > 0 && form.tags[0][0] == q { // the port took the first tag off
+						seen--
+					}
 					for _, a := range []struct {
 						source, target string
 						at             packetSocket
@@ -142,8 +146,8 @@ func TestFence_KeepsWhatIsBehindATagOfNoVLAN(t *testing.T) {
 					}{
 						{"10.1.0.10", "10.4.0.10", away, out},
 						{"fd01::10", "fd04::10", away, out},
-						{"10.1.0.10", "10.2.0.10", sibling, out || len(form.tags) < 2}, // on the bridge
-						{"fd01::10", "fd02::10", sibling, out || len(form.tags) < 2},
+						{"10.1.0.10", "10.2.0.10", sibling, out || seen < 2}, // on the bridge
+						{"fd01::10", "fd02::10", sibling, out || seen < 2},
 					} {
 						port++
 						guest.send(tagged(mac, form.tags, a.source, a.target, port))
