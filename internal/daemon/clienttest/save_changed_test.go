@@ -172,8 +172,7 @@ func (l *liveChanges) plug(doc string) {
 	l.has[doc] = false
 }
 
-// addVCPU plugs one more virtual CPU. None is unplugged: a QEMU that emulates (7.2) crashed at the next device that was plugged
-// into two of two guests that had let go of a virtual CPU.
+// addVCPU plugs one more virtual CPU. An emulated guest of QEMU 7.2 is not let go of one (see the engine's unplugsEmulated).
 func (l *liveChanges) addVCPU() {
 	l.t.Helper()
 	if l.vcpus < 4 {
