@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -264,19 +265,22 @@ func (m *machine) reach(address string) {
 	l := ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: "tcp"})
 	host, _, _ := strings.Cut(address, "/")
 	var err error
-	m.daemon.NS.Do(func() { err = echoes(net.JoinHostPort(host, strconv.Itoa(l.Port))) })
+	m.daemon.NS.Do(func() { err = echoes("tcp", net.JoinHostPort(host, strconv.Itoa(l.Port))) })
 	if err != nil {
 		m.t.Fatalf("reach the guest at %s: %v", address, err)
 	}
 }
 
 // echoes exchanges a byte with who listens at an address.
-func echoes(at string) error {
-	conn, err := net.DialTimeout("tcp", at, emutest.Patience())
+func echoes(protocol, at string) error {
+	conn, err := net.DialTimeout(protocol, at, emutest.Patience())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(emutest.Patience())); err != nil {
+		return err
+	}
 	if _, err := conn.Write([]byte("x")); err != nil {
 		return err
 	}

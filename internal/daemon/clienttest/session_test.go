@@ -107,7 +107,7 @@ func TestAUserNetworkForwardsPorts(t *testing.T) {
 	if got, want := m.lease(), "172.17.2.15/24"; got != want {
 		t.Errorf("the guest's address is %s, want %s", got, want)
 	}
-	m.echo(22, "127.0.0.1:2022")
+	m.echo("tcp", 22, "127.0.0.1:2022")
 	m.do("destroy", "demo")
 	m.do("undefine", "demo")
 	if left := m.daemon.Leftovers(); left != nil {
@@ -116,7 +116,9 @@ func TestAUserNetworkForwardsPorts(t *testing.T) {
 }
 
 // passt serves a guest's NIC from beside its QEMU, for root's daemon and for a session's: the guest gets the address of its
-// document, is reached through the forwarded port when another daemon has taken over, and passt ends with it.
+// document, is reached through the forwarded port when another daemon has taken over, and passt ends with it. It is reached by
+// UDP: on a busy host a guest sends its SYN,ACK again, and Debian 12's passt (2023-03-09) never leaves the loop of tap.c that
+// counts the segments of a batch when the SYN,ACK is one of two.
 func TestPasstServesAUserNetwork(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*testing.T) *clients{"system": func(t *testing.T) *clients { return serve(t) }, "session": serveSession} {
@@ -129,6 +131,7 @@ func TestPasstServesAUserNetwork(t *testing.T) {
 			m := c.installUser("<interface type='user'>", `<interface type='user'>
       <ip family='ipv4' address='10.9.8.7' prefix='8'/>
       <portForward proto='tcp' address='127.0.0.1'><range start='2022' to='22'/></portForward>
+      <portForward proto='udp' address='127.0.0.1'><range start='2022' to='22'/></portForward>
       <backend type='passt'/>`)
 			m.start()
 			if got, want := m.lease(), "10.9.8.7/8"; got != want {
@@ -136,7 +139,7 @@ func TestPasstServesAUserNetwork(t *testing.T) {
 			}
 			m.restart("kill")
 			m.client = m.daemon.Client()
-			m.echo(22, "127.0.0.1:2022")
+			m.echo("udp", 22, "127.0.0.1:2022")
 			passt := m.pidOf("net0")
 			m.write("nic.xml", m.do("dumpxml", "demo", "--xpath", "//interface"))
 			m.do("detach-device", "demo", "nic.xml", "--live")
@@ -234,11 +237,11 @@ func TestAGuestOfASessionUsesATapThatWasMadeForTheUser(t *testing.T) {
 }
 
 // echo has the guest listen on a port, and exchanges a byte with it from the host.
-func (m *machine) echo(port int, at string) {
+func (m *machine) echo(protocol string, port int, at string) {
 	m.t.Helper()
-	ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: "tcp", Port: port})
+	ask[wire.Listening](m, wire.OpListen, wire.Listen{Protocol: protocol, Port: port})
 	var err error
-	m.daemon.NS.Do(func() { err = echoes(at) })
+	m.daemon.NS.Do(func() { err = echoes(protocol, at) })
 	if err != nil {
 		m.t.Fatalf("reach the guest at %s: %v", at, err)
 	}
