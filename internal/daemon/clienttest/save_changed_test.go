@@ -24,7 +24,7 @@ const (
 )
 
 // A guest that was changed while it ran goes on in the same machine after it was saved, whatever was changed: virtual CPUs,
-// memory, devices, media. TAPROOM_SEED=n repeats an earlier run's choices.
+// memory, devices, media; also when it was reset, and when its daemon was killed, in between. TAPROOM_SEED=n repeats an earlier run's choices.
 func TestSave_RestoresAGuestThatWasChangedWhileItRan(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("TAPROOM_LONG") == "" {
@@ -40,8 +40,9 @@ func TestSave_RestoresAGuestThatWasChangedWhileItRan(t *testing.T) {
 	}
 	t.Logf("TAPROOM_SEED=%d", seed)
 	m := c.changeable()
-	boot := m.start()
-	l := &liveChanges{machine: m, rand: rand.New(rand.NewPCG(seed, 4)), events: c.events(), has: map[string]bool{}, vcpus: 1}
+	l := &liveChanges{machine: m, rand: rand.New(rand.NewPCG(seed, 4)), has: map[string]bool{}, vcpus: 1}
+	l.booted = m.start()
+	l.events = c.events()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("all changes:\n%s", strings.Join(l.done, "\n"))
@@ -53,8 +54,8 @@ func TestSave_RestoresAGuestThatWasChangedWhileItRan(t *testing.T) {
 			l.change()
 		}
 		l.saved(round)
-		if now := askAgain[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: 4 * emutest.Seconds()}).BootID; now != boot {
-			t.Errorf("the guest has booted again: %s, before %s", now, boot)
+		if now := askAgain[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: 4 * emutest.Seconds()}).BootID; now != l.booted {
+			t.Errorf("the guest has booted again: %s, before %s", now, l.booted)
 		}
 		if t.Failed() {
 			t.Fatal(c.daemon.Said())
@@ -69,12 +70,13 @@ func TestSave_RestoresAGuestThatWasChangedWhileItRan(t *testing.T) {
 	}
 }
 
-// changeable installs the guest of plugging, with room for virtual CPUs and memory.
+// changeable installs the guest of plugging, with room for virtual CPUs and memory. It has what the modules cost besides: with 192 MiB
+// its kernel gave up ("System is deadlocked on memory") once two modules and four virtual CPUs were there and the balloon had 25 MiB.
 func (c *clients) changeable() *machine {
 	m := c.install("<controller type='usb' model='none'/>", bootDevices,
-		"<memory unit='MiB'>192</memory>", "<maxMemory slots='4' unit='MiB'>2048</maxMemory><memory unit='MiB'>192</memory>",
+		"<memory unit='MiB'>192</memory>", "<maxMemory slots='4' unit='MiB'>2048</maxMemory><memory unit='MiB'>320</memory>",
 		"<vcpu>1</vcpu>", "<vcpu current='1'>4</vcpu>",
-		"<features>", "<cpu mode='custom' match='exact'><model fallback='forbid'>qemu64</model><numa><cell id='0' cpus='0-3' memory='192' unit='MiB'/></numa></cpu><features>")
+		"<features>", "<cpu mode='custom' match='exact'><model fallback='forbid'>qemu64</model><numa><cell id='0' cpus='0-3' memory='320' unit='MiB'/></numa></cpu><features>")
 	for _, name := range []string{"more.img", "scsi.img", "usb.img", "first.iso", "second.iso"} {
 		c.disk(name)
 	}
@@ -88,6 +90,7 @@ type liveChanges struct {
 	events *transcript
 	has    map[string]bool // by document of a device
 	vcpus  int
+	booted string // the guest's name of its boot
 	done   []string
 	// modules is the memory that was plugged in, in MiB: the guest counts it, whether its kernel uses it or not.
 	modules int
@@ -124,11 +127,11 @@ func (l *liveChanges) pool() []string {
 // change makes one change.
 func (l *liveChanges) change() {
 	l.t.Helper()
-	switch l.rand.IntN(7) {
+	switch l.rand.IntN(8) {
 	case 0:
 		l.addVCPU()
 	case 1:
-		l.must("setmem", "demo", strconv.Itoa(192+l.modules-l.rand.IntN(32))+"M", "--live") // the guest has to live with it
+		l.must("setmem", "demo", strconv.Itoa(320+l.modules-l.rand.IntN(32))+"M", "--live") // the guest has to live with it
 	case 2:
 		file := []string{"", "first.iso", "second.iso"}[l.rand.IntN(3)]
 		if file == "" {
@@ -137,9 +140,33 @@ func (l *liveChanges) change() {
 			return
 		}
 		l.must("change-media", "demo", "sdz", l.fill("ROOT/work/"+file), "--update", "--live", "--force")
+	case 3:
+		if l.rand.IntN(2) == 0 {
+			l.reset()
+			return
+		}
+		l.done = append(l.done, "kill -9 of the daemon")
+		l.restart("kill")
+		l.client = l.daemon.Client()
+		l.events = l.clients.events()
 	default:
 		pool := l.pool()
 		l.plug(pool[l.rand.IntN(len(pool))])
+	}
+}
+
+// reset boots the guest again in the machine that it has now.
+func (l *liveChanges) reset() {
+	l.t.Helper()
+	l.must("reset", "demo")
+	before := l.booted
+	ctx, cancel := emutest.Context(l.t.Context())
+	defer cancel()
+	for l.booted == before { // until the firmware runs its agent answers as before
+		if ctx.Err() != nil {
+			l.t.Fatalf("the guest that was reset still says that its boot is %s", before)
+		}
+		l.booted = askAgain[wire.Hello](l.machine, wire.OpHello, wire.HelloWait{Seconds: 4 * emutest.Seconds()}).BootID
 	}
 }
 
