@@ -59,6 +59,8 @@ type Member struct {
 	Name  string
 	About string
 	Run   func(context.Context, Options) (*Report, error)
+
+	prepare func(context.Context, Options, func(string)) error // nil where no machine boots that needs files
 }
 
 // Members are all benchmarks.
@@ -70,15 +72,15 @@ func Members() []Member {
 		{Name: "names", About: "links of guests made and removed, beside two algorithms of the past", Run: runNames},
 		{Name: "api", About: "lists and small calls on the wire", Run: runAPI},
 		{Name: "networks", About: "NAT networks started and removed, with each back end of the firewall", Run: runNetworks},
-		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy},
-		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot},
-		{Name: "uml", About: "an appliance in User-Mode Linux beside those in QEMU", Run: runUML},
-		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel},
-		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect},
-		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape},
+		{Name: "copy", About: "a file into the ext4 of an image and out of it, from launch to shutdown", Run: runCopy, prepare: prepareAppliance},
+		{Name: "boot", About: "an appliance until it is ready, made in each way", Run: runBoot, prepare: prepareAppliance},
+		{Name: "uml", About: "an appliance in User-Mode Linux beside those in QEMU", Run: runUML, prepare: prepareAppliance},
+		{Name: "parallel", About: "many appliances alive at a time", Run: runParallel, prepare: prepareAppliance},
+		{Name: "inspect", About: "images inspected a second, each in an appliance of its own", Run: runInspect, prepare: prepareAppliance},
+		{Name: "shape", About: "what bandwidth limits let through, and the delay they add", Run: runShape, prepare: prepareShape},
 		{Name: "addresses", About: "DHCP, DNS and advertisements for many networks", Run: runAddresses},
 		{Name: "filter", About: "network filters of few and many NICs: attached, redefined, and what they cost a packet", Run: runFilter},
-		{Name: "counters", About: "what does not scatter: programs, calls into the host, netlink messages and memory of single operations", Run: runCounters},
+		{Name: "counters", About: "what does not scatter: programs, calls into the host, netlink messages and memory of single operations", Run: runCounters, prepare: prepareAppliance},
 	}
 }
 

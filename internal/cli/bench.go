@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -81,18 +82,17 @@ func newBench(env *Env) *cobra.Command {
 		if err := cmp.Or(checkShape(o), checkFilter(o), checkCounters(o)); err != nil {
 			return err
 		}
+		var err error
+		if o.Programs = programs; programs == "" {
+			if o.Programs, err = demo.Programs(); err != nil {
+				return err
+			}
+		}
 		if !sandbox.Inside() {
-			return enter(c.Context())
+			return env.enterBench(c.Context(), members[i], o)
 		}
 		if err := sandbox.Prepare(c.Context()); err != nil {
 			return err
-		}
-		var err error
-		if o.Programs, err = demo.Programs(); err != nil {
-			return err
-		}
-		if programs != "" {
-			o.Programs = programs
 		}
 		o.Progress = env.progress(lines)
 		r, err := members[i].Run(c.Context(), o)
@@ -127,6 +127,17 @@ func newBench(env *Env) *cobra.Command {
 	}
 	c.AddCommand(newBenchAll(env), newBenchCompare(env), newBenchAB(env))
 	return c
+}
+
+// enterBench prepares a benchmark with the machine's network, which a sandbox does not have, and runs this command line again inside a sandbox.
+func (env *Env) enterBench(ctx context.Context, m bench.Member, o bench.Options) error {
+	if err := sandbox.Allowed(); err != nil {
+		return err
+	}
+	if err := m.Prepare(ctx, o, func(what string) { fmt.Fprintln(env.Stderr, what) }); err != nil {
+		return err
+	}
+	return enter(ctx)
 }
 
 // memberFlags are the flags of single benchmarks.
