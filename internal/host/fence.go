@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -32,6 +33,9 @@ func (f Fence) Or(o Fence) Fence {
 // redirect.
 const FencePref = 31340
 
+// fenceHandle is the handle of a fence's filters.
+const fenceHandle = 1
+
 // tcaBPFFD and tcaBPFName are attributes of a filter of kind bpf (include/uapi/linux/pkt_cls.h).
 const (
 	tcaBPFFD   = 6
@@ -43,123 +47,171 @@ type panel struct {
 	parent   uint32 // clsact's ingress or egress
 	pref     uint32
 	proto    uint16 // of the frames that it looks at
-	program  func() []byte
-	name     string
+	program  []byte
+	label    string // changes with the program, so that the filter of another version is recognized
 	standsIn func(f *Fence) *bool
 }
 
 // panels are all filters that fences consist of.
 func panels() []panel {
 	const in, out = netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS
+	from, to := fenceFrom(), fenceTo()
 	return []panel{
-		{in, FencePref, unix.ETH_P_ALL, fenceFrom, "from", func(f *Fence) *bool { return &f.From }}, // to others a frame with a tag is none of IP
-		{out, FencePref, unix.ETH_P_IP, fenceTo, "to4", func(f *Fence) *bool { return &f.To4 }},
-		{out, FencePref + 1, unix.ETH_P_IPV6, fenceTo, "to6", func(f *Fence) *bool { return &f.To6 }},
+		{in, FencePref, unix.ETH_P_ALL, from, fenceLabel("from", from), func(f *Fence) *bool { return &f.From }}, // to others a frame with a tag is none of IP
+		{out, FencePref, unix.ETH_P_IP, to, fenceLabel("to4", to), func(f *Fence) *bool { return &f.To4 }},
+		{out, FencePref + 1, unix.ETH_P_IPV6, to, fenceLabel("to6", to), func(f *Fence) *bool { return &f.To6 }},
 	}
 }
 
-// info is the filter's preference, and which frames it looks at.
-func (p panel) info() uint32 { return p.pref<<16 | uint32(bigEndian(p.proto)) }
-
-// label is the name of the filter. It changes with the program, so that the filter of another version is recognized.
-func (p panel) label(program []byte) string {
+func fenceLabel(name string, program []byte) string {
 	h := uint32(2166136261) // FNV-1a
 	for _, b := range program {
 		h = (h ^ uint32(b)) * 16777619
 	}
-	return fmt.Sprintf("taproom-%s-%08x", p.name, h)
+	return fmt.Sprintf("taproom-%s-%08x", name, h)
+}
+
+// header names the filter at a link.
+func (p panel) header(index int, handle uint32) *nl.TcMsg {
+	h := tcHeader(index, handle, p.parent)
+	h.Info = p.pref<<16 | uint32(bigEndian(p.proto))
+	return h
 }
 
 // SetFence makes a link drop the packets that the fence says, and no others. Filters of other programs stay.
 func (k *Kernel) SetFence(index int, want Fence) error {
-	have, err := k.Fence(index)
-	if err != nil && !errors.Is(err, ErrPartial) {
-		return err
-	}
+	return k.SetFences(map[int]Fence{index: want})[index]
+}
+
+// SetFences is SetFence for many links, by index. It returns the error of each link whose fence could not be set.
+func (k *Kernel) SetFences(want map[int]Fence) map[int]error {
+	all, failed := panels(), map[int]error{}
+	have, unread := k.readFences(all, slices.Sorted(maps.Keys(want)))
+	programs := fencePrograms{k: k, open: make([]*os.File, len(all))}
+	defer programs.close()
 	p := k.Pipeline()
-	var errs []error
-	done := func(err error) { errs = append(errs, err) }
-	var open []*os.File
+	for _, index := range slices.Sorted(maps.Keys(want)) {
+		done := func(err error) { failed[index] = cmp.Or(failed[index], err) }
+		if done(unread[index]); failed[index] != nil {
+			continue
+		}
+		p.setFence(index, all, have[index], want[index], &programs, done)
+	}
+	p.Flush()
+	for index, err := range failed {
+		if failed[index] = fmt.Errorf("keep link %d from being forwarded through: %w", index, err); err == nil {
+			delete(failed, index)
+		}
+	}
+	return failed
+}
+
+func (p *Pipeline) setFence(index int, all []panel, have, want Fence, programs *fencePrograms, done func(error)) {
 	if want != (Fence{}) {
 		p.tc("qdisc set", unix.RTM_NEWQDISC, unix.NLM_F_CREATE, tcHeader(index, netlink.MakeHandle(0xffff, 0), netlink.HANDLE_CLSACT), without("clsact", "CONFIG_NET_SCH_INGRESS", done), kindOf("clsact"))
 	}
-	for _, one := range panels() {
+	for i, one := range all {
 		switch stands, should := *one.standsIn(&have), *one.standsIn(&want); {
 		case should && !stands:
-			program, err := k.loadProgram(one.program())
+			program, err := programs.of(i, one)
 			if err != nil {
-				errs = append(errs, err)
+				done(err)
 				continue
 			}
-			open = append(open, program)
-			p.setPanel(index, one, int(program.Fd()), done)
+			p.setPanel(index, one, program, done)
 		case !should:
-			h := tcHeader(index, 0, one.parent)
-			h.Info = one.info()
-			p.tc("filter delete", unix.RTM_DELTFILTER, 0, h, removed(done, unix.EINVAL))
+			p.tc("filter delete", unix.RTM_DELTFILTER, 0, one.header(index, 0), removed(done, unix.EINVAL))
 		}
 	}
-	p.Flush()
-	for _, f := range open { // the filters hold their programs
-		errs = append(errs, f.Close())
-	}
-	if err := cmp.Or(errors.Join(errs...)); err != nil {
-		return fmt.Errorf("keep link %d from being forwarded through: %w", index, err)
-	}
-	return nil
 }
 
 func (p *Pipeline) setPanel(index int, one panel, program int, done func(error)) {
 	o := nl.NewRtAttr(unix.TCA_OPTIONS, nil)
 	o.AddRtAttr(tcaBPFFD, nl.Uint32Attr(uint32(program)))
-	o.AddRtAttr(tcaBPFName, nl.ZeroTerminated(one.label(one.program())))
+	o.AddRtAttr(tcaBPFName, nl.ZeroTerminated(one.label))
 	o.AddRtAttr(tcaBPFFlags, nl.Uint32Attr(bpfActsDirectly))
-	h := tcHeader(index, 1, one.parent)
-	h.Info = one.info()
-	p.tc("filter set", unix.RTM_NEWTFILTER, unix.NLM_F_CREATE, h, without("cls_bpf", "CONFIG_NET_CLS_BPF", done), kindOf("bpf"), o)
+	p.tc("filter set", unix.RTM_NEWTFILTER, unix.NLM_F_CREATE, one.header(index, fenceHandle), without("cls_bpf", "CONFIG_NET_CLS_BPF", done), kindOf("bpf"), o)
 }
 
-// Fence reads which packets a link keeps from being forwarded. ErrPartial when a listing was interrupted.
-func (k *Kernel) Fence(index int) (Fence, error) {
-	in, err := k.fenceFilters(index, netlink.HANDLE_MIN_INGRESS)
-	if err != nil && !errors.Is(err, ErrPartial) {
-		return Fence{}, err
-	}
-	out, oerr := k.fenceFilters(index, netlink.HANDLE_MIN_EGRESS)
-	if oerr != nil && !errors.Is(oerr, ErrPartial) {
-		return Fence{}, oerr
-	}
-	f := ClosedFence()
-	for _, one := range panels() {
-		label := one.label(one.program())
-		if !slices.Contains(in, label) && !slices.Contains(out, label) {
-			*one.standsIn(&f) = false
+// fencePrograms loads the program of each panel once. The filters hold their programs after close.
+type fencePrograms struct {
+	k    *Kernel
+	open []*os.File // by the panel's number; nil: not loaded
+}
+
+func (f *fencePrograms) of(i int, one panel) (fd int, err error) {
+	if f.open[i] == nil {
+		if f.open[i], err = f.k.loadProgram(one.program); err != nil {
+			return 0, err
 		}
 	}
-	return f, cmp.Or(err, oerr)
+	return int(f.open[i].Fd()), nil
 }
 
-// fenceFilters are the names of the filters of kind bpf at a link's ingress or egress.
-func (k *Kernel) fenceFilters(index int, parent uint32) ([]string, error) {
-	k.Step("filter list")
-	msgs, err := k.get(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, unix.RTM_NEWTFILTER, tcHeader(index, 0, parent))
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // there is no clsact
+func (f *fencePrograms) close() {
+	for _, program := range f.open {
+		if program != nil {
+			_ = program.Close()
+		}
+	}
+}
+
+// Fence reads which packets a link keeps from being forwarded; ErrNoLink when the link is gone.
+func (k *Kernel) Fence(index int) (Fence, error) {
+	have, failed := k.readFences(panels(), []int{index})
+	return have[index], failed[index]
+}
+
+// Fences reads the fences of many links, by index. A link that has no filters costs no request. It returns the error of each link whose
+// fence could not be read.
+func (k *Kernel) Fences(links []int) (map[int]Fence, map[int]error) {
+	queues, err := k.Queues()
+	if err == nil {
+		filtered := map[int]bool{}
+		for _, q := range queues {
+			filtered[q.Index] = filtered[q.Index] || q.Handle == IngressHandle
+		}
+		links = slices.DeleteFunc(slices.Clone(links), func(index int) bool { return !filtered[index] })
+	}
+	if len(links) == 0 {
 		return nil, nil
 	}
-	if err != nil && !errors.Is(err, ErrPartial) {
-		return nil, fmt.Errorf("list filters of link %d: %w", index, err)
-	}
-	var out []string
-	for _, m := range msgs {
-		_, kind, options, perr := parseTC(m)
-		if perr == nil && kind == "bpf" && options != nil {
-			var a map[uint16][]byte
-			a, perr = attrMap(options)
-			out = append(out, unix.ByteSliceToString(a[tcaBPFName]))
+	return k.readFences(panels(), links)
+}
+
+// readFences asks for each filter of each link.
+func (k *Kernel) readFences(all []panel, links []int) (map[int]Fence, map[int]error) {
+	have, failed := map[int]Fence{}, map[int]error{}
+	p := k.Pipeline()
+	for _, index := range links {
+		for _, one := range all {
+			p.send("filter get", message(unix.RTM_GETTFILTER, 0, one.header(index, fenceHandle), kindOf("bpf")), func(reply []byte, err error) {
+				stands, err := one.answered(reply, err)
+				if err != nil {
+					failed[index] = changeError("filter get", index, err)
+				}
+				f := have[index]
+				*one.standsIn(&f) = stands
+				have[index] = f
+			})
 		}
-		if perr != nil {
-			return nil, fmt.Errorf("list filters of link %d: %w", index, perr)
-		}
 	}
-	return out, err
+	p.Flush()
+	return have, failed
+}
+
+// answered reports whether an answer to a request for the filter is the filter.
+func (p panel) answered(reply []byte, err error) (bool, error) {
+	switch {
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT), err == nil && reply == nil: // there is no clsact, or not this filter
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	_, kind, options, err := parseTC(reply)
+	if err != nil || kind != "bpf" {
+		return false, err
+	}
+	a, err := attrMap(options)
+	return unix.ByteSliceToString(a[tcaBPFName]) == p.label, err
 }

@@ -9,15 +9,11 @@ import (
 )
 
 // fence reads the fence of a bridge. A bridge that is gone has none.
-func (o *Observed) fence(e *Env, index int) (host.Fence, error) {
+func fence(e *Env, index int) (host.Fence, error) {
 	if e.NoFences {
 		return host.Fence{}, nil
 	}
 	f, err := e.Kernel.Fence(index)
-	if errors.Is(err, host.ErrPartial) {
-		o.Partial = true
-		err = nil
-	}
 	if errors.Is(err, host.ErrNoLink) {
 		err = nil
 	}

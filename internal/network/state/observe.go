@@ -288,7 +288,7 @@ func (o *Observed) add(e *Env, k kind, l host.Link, names map[int]string) error 
 				return err
 			}
 		}
-		fence, err := o.fence(e, l.Index)
+		fence, err := fence(e, l.Index)
 		if err != nil {
 			return err
 		}
