@@ -37,6 +37,7 @@ type fabric struct {
 	idle    idle
 	subnets subnets
 	lowers  lowers
+	polls   bool // changes of the firewall's rules are found by polling
 	// noFences is why bridges have none that keep packets from being forwarded whatever rules there are; nil: they have.
 	noFences error
 	// loopback is the process for ports of the loopback that lead to guests, and targets where those are.
@@ -62,6 +63,9 @@ func (e *Engine) openFabric(ctx context.Context) error {
 	e.fabric = &fabric{nft: conn, chosen: chosen, fw: zones, zones: zones, ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
 	}, noFences: e.tryFences()}
+	if p, ok := chosen.Backend.(state.FirewallPoller); ok {
+		e.polls = p.Polls()
+	}
 	if err := e.openWhy(); err != nil {
 		return err
 	}

@@ -23,10 +23,13 @@ type healer struct {
 	troubles map[heal.Thing]string // of what is not as it should be and is not put back
 	quarrels map[heal.Thing]repair // the troubles repaired later, since other programs changed the object again
 	who      string                // changed the firewall's rules at last, where that was told
-	// sheltered says that networks that the firewall's rules protect are closed, since other programs keep removing these rules.
+	exposed  bool                  // rules that protect guests were gone at the last look
+	// sheltered says that networks that the firewall's rules protect are closed, since these rules are gone, or other programs keep
+	// removing them.
 	sheltered  atomic.Bool
 	sheltering sync.Mutex // held while they are closed and opened
 	unsettled  bool       // some could not be; guarded by sheltering
+	flips      int        // how often sheltered changed; guarded by sheltering
 	// filtersBy is who changed those of network filters at last, where that was told.
 	filtersBy string
 }
@@ -203,6 +206,7 @@ func (e *Engine) healBridge(ctx context.Context, n *network, live *spec.Network,
 		e.floors.applying.Lock()
 		defer e.floors.applying.Unlock()
 	}
+	defer e.refenceSince(e.flipsNow())
 	want, err := e.compileNetwork(live)
 	if err != nil {
 		return err

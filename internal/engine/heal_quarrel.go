@@ -55,6 +55,14 @@ func (h *healer) quarrelOf(t heal.Thing) (r repair, due bool) {
 	return r, quarrel && wrong
 }
 
+// wrong reports whether an object was incorrect when it was last examined, and is not repaired since.
+func (h *healer) wrong(t heal.Thing) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, wrong := h.patience.Due(t)
+	return wrong
+}
+
 // unseen notes that rules that protect guests may be gone: they could not be read.
 func (h *healer) unseen(t heal.Thing) {
 	h.mu.Lock()
@@ -148,6 +156,9 @@ func (e *Engine) forsake(t heal.Thing, right bool) bool {
 	if _, wrong := h.patience.Due(t); right && wrong {
 		h.mu.Unlock()
 		return false
+	}
+	if t.Kind == heal.Rules {
+		h.exposed = false
 	}
 	r := h.quarrels[t]
 	delete(h.quarrels, t)

@@ -82,9 +82,15 @@ func (e *Engine) healShared(o owned, look func(context.Context) error) {
 // through, and who looked then saw that.
 func (e *Engine) healRules(ctx context.Context) error {
 	for {
-		busy, err := e.healIdleRules(ctx)
+		busy, again, err := e.healIdleRules(ctx)
 		if err != nil {
 			return err
+		}
+		if again { // networks are opened by a look that finds the rules
+			if !e.awaitFlush(ctx) {
+				return nil
+			}
+			continue
 		}
 		if busy == nil {
 			e.glanceSoon(e.networks.all()...)
@@ -92,15 +98,33 @@ func (e *Engine) healRules(ctx context.Context) error {
 		}
 		j, err := busy.slot.Begin(ctx, "look after the firewall")
 		if err != nil {
-			return nil //nolint:nilerr // the engine ends, or the network has gone and its elements with it
+			if _, there := e.networks.uuid(busy.uuid); !there && ctx.Err() == nil { // its elements went with it
+				continue
+			}
+			return nil //nolint:nilerr // the engine ends
 		}
 		j.End()
 	}
 }
 
-// healIdleRules does that for the networks that nobody is at work on, and returns one of the others. While there is one,
-// nobody can say what of the rest is nobody's.
-func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
+// awaitFlush waits until another flush would be noticed, where the kernel sends no notification of it: the older of its interfaces for iptables.
+// A look right after a repair would find the rules between two flushes. It returns false if the engine ends.
+func (e *Engine) awaitFlush(ctx context.Context) bool {
+	if !e.polls {
+		return true
+	}
+	select {
+	case <-time.After(standsFor):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// healIdleRules does that for the networks whose slots are free, and returns a network whose slot is not. While there is a busy network,
+// elements that belong to none of the others may be its own. If rules were gone that protect guests, it closes networks before the repair; again
+// reports that the repair is made, and another look has to confirm that it lasts.
+func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, err error) {
 	env := e.env()
 	var got state.Observed
 	var held map[*network]*job.Job
@@ -113,7 +137,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
 		before := e.activeNetworks()
 		if got, err = state.Observe(ctx, env, state.Scope{AllElements: true}); err != nil {
 			e.healer.unseen(heal.Thing{Kind: heal.Rules})
-			return nil, err
+			return nil, false, err
 		}
 		held, busy = e.holdNetworks(ctx)
 		// What was observed is without those that have come since, and with those that have gone: nobody changed that.
@@ -123,29 +147,36 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, err error) {
 		letGo()
 	}
 	defer letGo()
-	want := state.State{Elements: map[state.Element]bool{}}
-	for n := range held {
+	want, all := state.State{Elements: map[state.Element]bool{}}, state.State{Elements: map[state.Element]bool{}}
+	for _, n := range e.networks.all() {
 		live := n.view().live
 		if live == nil {
 			continue
 		}
 		s, err := e.compileNetwork(live)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		want = want.Merge(state.State{Elements: s.Elements})
+		if maps.Copy(all.Elements, s.Elements); held[n] != nil {
+			maps.Copy(want.Elements, s.Elements)
+		}
 	}
+	rules, gone, there := heal.Thing{Kind: heal.Rules}, e.unprotected(got, want), !e.unprotected(got, all)
 	if busy != nil {
 		maps.DeleteFunc(got.Elements, func(el state.Element, _ bool) bool { return !want.Elements[el] })
 	}
 	plan, err := state.Diff(env, got, want)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return busy, e.putBack(ctx, env, plan, repair{
-		thing: heal.Thing{Kind: heal.Rules}, what: "the firewall's rules of networks", who: e.healer.lastWho(), removed: e.unprotected(got, want),
+	if gone || there { // a network whose rules are being changed does not close the others, and does not open them
+		e.protected(there)
+	}
+	err = e.putBack(ctx, env, plan, repair{
+		thing: rules, what: "the firewall's rules of networks", who: e.healer.lastWho(), removed: gone,
 		instead: "for other rules use a table of your own; heal_firewall = false in taproomd.toml leaves these alone too",
 	})
+	return busy, gone && err == nil && !e.healer.wrong(rules), err
 }
 
 // holdNetworks takes the slots of all networks that nobody is at work on, and returns one of the others.
@@ -237,9 +268,15 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 	if e.zonesUnseen() != nil {
 		out = append(out, heal.Thing{Kind: heal.Rules})
 	}
+	if !env.NoFences {
+		e.healer.sheltering.Lock()
+		wrong, _ := e.misfenced() // a bridge that cannot be read is read at the next poll
+		e.healer.sheltering.Unlock()
+		for _, m := range wrong {
+			out = append(out, heal.Thing{Kind: heal.Bridge, Owner: m.live.UUID.String(), Name: m.live.BridgeName()})
+		}
+	}
 	sysctls := map[string]string{}
-	e.healer.sheltering.Lock() // shelter changes the wanted fences first, and the bridges after them
-	defer e.healer.sheltering.Unlock()
 	for uuid, live := range e.activeNetworks() {
 		want, err := e.compileNetwork(live)
 		if err != nil {
@@ -247,12 +284,12 @@ func (e *Engine) otherSettings() (out []heal.Thing) {
 		}
 		maps.Copy(sysctls, want.Sysctls)
 		for name, w := range want.Bridges {
-			if state.AsWanted(e.k, name, w) && (env.NoFences || e.fencedBy(name, w.Fence)) { // so are nearly all, and there may be a thousand
+			if state.AsWanted(e.k, name, w) { // so are nearly all, and there may be a thousand
 				continue
 			}
 			got, err := state.Observe(e.ctx, env, state.Scope{Bridges: []string{name}})
 			have, there := got.Bridges[name]
-			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static || !env.NoFences && !got.Partial && have.Fence != w.Fence) {
+			if err == nil && there && (have.NoIPv6 != w.NoIPv6 || w.Static && !have.Static) {
 				out = append(out, heal.Thing{Kind: heal.Bridge, Owner: uuid.String(), Name: name})
 			}
 		}

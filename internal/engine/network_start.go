@@ -84,7 +84,7 @@ func (e *Engine) activate(ctx context.Context, n *network, doc *spec.Network) er
 
 // activateWith is activate while the network helper is kept. The administrator's programs may take a minute each.
 func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network) error {
-	trace := job.NewTrace()
+	trace, flips := job.NewTrace(), e.flipsNow()
 	bridge := ""
 	if doc.Bridge != nil {
 		bridge = doc.Bridge.Name
@@ -113,6 +113,7 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 		v.live, v.ref.Active, v.ref.Bridge, v.trace = doc, true, doc.BridgeName(), trace
 	})
 	e.boundAsSeen(ctx, doc, doc)
+	e.refenceSince(flips)
 	e.beginAfresh(n)
 	e.unrepairLate(ctx, n)
 	e.replugAll(ctx, n)

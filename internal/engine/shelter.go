@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,14 +14,23 @@ import (
 	"taproom/internal/spec"
 )
 
-// sheltered closes the bridge of a network that the firewall's rules protect, while other programs keep removing the rules.
+// sheltered closes the bridge of a network that the firewall's rules protect, while these rules are gone.
 func (e *Engine) sheltered(doc *spec.Network, s state.State) state.State {
 	name := doc.BridgeName()
-	if b, ok := s.Bridges[name]; ok && e.healer.sheltered.Load() {
-		b.Fence = b.Fence.Or(vnet.Shelter(doc))
+	if b, ok := s.Bridges[name]; ok {
+		b.Fence = b.Fence.Or(e.fenceNow(doc))
 		s.Bridges[name] = b
 	}
 	return s
+}
+
+// fenceNow is the fence that the bridge of a network should have at present.
+func (e *Engine) fenceNow(doc *spec.Network) host.Fence {
+	f := vnet.Fence(doc)
+	if e.healer.sheltered.Load() {
+		f = f.Or(vnet.Shelter(doc))
+	}
+	return f
 }
 
 // unprotected reports whether rules are gone that keep others from guests. While firewalld runs, a bridge that is out of its zone
@@ -37,6 +46,17 @@ func (e *Engine) unprotected(got state.Observed, want state.State) bool {
 	return false
 }
 
+// protected notes whether the rules that protect guests were there at the last look, and closes or opens networks accordingly. Where
+// changes are found by polling, rules that were just restored open nothing yet.
+func (e *Engine) protected(yes bool) {
+	h := &e.healer
+	h.mu.Lock()
+	stands, repaired := h.patience.Stands(heal.Thing{Kind: heal.Rules}, e.now())
+	h.exposed = !yes || e.polls && h.exposed && repaired && stands < standsFor
+	h.mu.Unlock()
+	e.shelter()
+}
+
 // shelter closes networks, or opens them again, as is needed now. Guests of closed networks are unreachable: without rules, the
 // host cannot distinguish replies from other packets. The next call (pollSettings) retries bridges that failed.
 func (e *Engine) shelter() {
@@ -45,27 +65,23 @@ func (e *Engine) shelter() {
 	defer h.sheltering.Unlock()
 	h.mu.Lock()
 	r, quarrel := h.quarrels[heal.Thing{Kind: heal.Rules}]
+	on := h.exposed || quarrel && r.removed
 	h.mu.Unlock()
-	on := quarrel && r.removed
+	if e.fabric == nil || e.noFences != nil {
+		return
+	}
 	// Set sheltered first: a network that starts now makes its bridge accordingly.
-	if e.noFences != nil || h.sheltered.Swap(on) == on && !h.unsettled {
+	if flips := h.sheltered.Swap(on) != on; flips {
+		h.flips++
+	} else if !h.unsettled {
 		return
 	}
 	before := h.unsettled
-	h.unsettled = false
-	var done []string
-	for _, live := range e.activeNetworks() {
-		switch changed, err := e.refence(live); {
-		case err != nil && !errors.Is(err, host.ErrNoLink):
-			h.unsettled = true
-			if !before {
-				e.log.Error(fmt.Sprintf("bridge %s of network '%s' cannot be closed or opened; it is tried again: %v", live.BridgeName(), live.Name, err))
-			}
-		case changed:
-			done = append(done, live.Name)
-		}
+	done, err := e.refence()
+	h.unsettled = err != nil
+	if h.unsettled && !before && !errors.Is(err, host.ErrNoLink) {
+		e.log.Error(fmt.Sprintf("bridges of networks cannot be closed or opened; it is tried again: %v", err))
 	}
-	slices.Sort(done)
 	if len(done) > 0 {
 		e.log.Warn(map[bool]string{
 			true:  "nothing is forwarded to guests of these networks until the firewall's rules stand",
@@ -74,53 +90,98 @@ func (e *Engine) shelter() {
 	}
 }
 
-// refence closes or opens the bridge of a network, and reports whether the fence had to change.
-func (e *Engine) refence(live *spec.Network) (changed bool, err error) {
-	want, err := e.compileNetwork(live)
-	if err != nil {
-		return false, err
-	}
-	env, name := e.env(), live.BridgeName()
-	got, err := state.Observe(e.ctx, env, state.Scope{Bridges: []string{name}})
-	if err != nil {
-		return false, err
-	}
-	var partial error // an incomplete dump may lack the bridge
-	if got.Partial {
-		partial = host.ErrPartial
-	}
-	b, there := got.Bridges[name]
-	if !there || b.Fence == want.Bridges[name].Fence {
-		return false, partial
-	}
-	b.Fence = want.Bridges[name].Fence
-	plan, err := state.Diff(env, got, state.State{Bridges: map[string]state.Bridge{name: b}})
-	if err != nil {
-		return false, err
-	}
-	return true, cmp.Or(plan.Apply(e.ctx, env), partial)
+// flipsNow counts how often networks were closed and opened. A caller that applies a network's fence passes the count from before it
+// compiled the network to refenceSince.
+func (e *Engine) flipsNow() int {
+	h := &e.healer
+	h.sheltering.Lock()
+	defer h.sheltering.Unlock()
+	return h.flips
 }
 
-// fencedBy reports whether a bridge has the wanted fence.
-func (e *Engine) fencedBy(name string, want host.Fence) bool {
-	l, err := e.k.LinkByName(name)
-	if err != nil {
-		return false
+// refenceSince sets fences again if networks were closed or opened since: the caller may have applied a fence of before.
+func (e *Engine) refenceSince(flips int) {
+	h := &e.healer
+	h.sheltering.Lock()
+	stale := h.flips != flips
+	h.unsettled = h.unsettled || stale
+	h.sheltering.Unlock()
+	if stale {
+		e.shelter()
 	}
-	have, err := e.k.Fence(l.Index)
-	return err == nil && have == want
+}
+
+// misfenced is the bridge of an active network that has another fence than it should have at present.
+type misfenced struct {
+	live  *spec.Network
+	index int
+	want  host.Fence
+}
+
+// misfenced compares the fences of all active networks' bridges. It returns an error too if some bridges were not found or could
+// not be read; ErrNoLink if that is all. The caller holds h.sheltering.
+func (e *Engine) misfenced() (wrong []misfenced, err error) {
+	links, err := e.k.Links()
+	if err != nil && !errors.Is(err, host.ErrPartial) {
+		return nil, err
+	}
+	bridges := map[string]int{} // by name and alias
+	for _, l := range links {
+		if l.Kind == "bridge" && l.Group == e.cfg.Identity.LinkGroup {
+			bridges[l.Name+" "+l.Alias] = l.Index
+		}
+	}
+	var all []misfenced
+	for uuid, live := range e.activeNetworks() {
+		if vnet.Fence(live).Or(vnet.Shelter(live)) == (host.Fence{}) { // it has none at any time
+			continue
+		}
+		index, there := bridges[live.BridgeName()+" "+state.Alias(uuid.String())]
+		if !there {
+			err = errors.Join(err, fmt.Errorf("bridge %s of network '%s': %w", live.BridgeName(), live.Name, host.ErrNoLink))
+			continue
+		}
+		all = append(all, misfenced{live, index, e.fenceNow(live)})
+	}
+	var indexes []int
+	for _, m := range all {
+		indexes = append(indexes, m.index)
+	}
+	have, failed := e.k.Fences(indexes)
+	for _, m := range all {
+		if err = errors.Join(err, failed[m.index]); failed[m.index] == nil && have[m.index] != m.want {
+			wrong = append(wrong, m)
+		}
+	}
+	return wrong, err
+}
+
+// refence sets the fences of active networks' bridges where they are not as wanted, and returns the names of these networks.
+func (e *Engine) refence() (done []string, err error) {
+	wrong, err := e.misfenced()
+	want := map[int]host.Fence{}
+	for _, m := range wrong {
+		want[m.index] = m.want
+	}
+	if len(want) == 0 {
+		return nil, err
+	}
+	failed := e.k.SetFences(want)
+	for _, m := range wrong {
+		if failed[m.index] == nil {
+			done = append(done, m.live.Name)
+		}
+	}
+	slices.Sort(done)
+	return done, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
 }
 
 // closedMeanwhile says which networks are closed without the firewall's rules, and which are open.
 func (e *Engine) closedMeanwhile() string {
 	names := map[string][]string{}
 	for _, live := range e.activeNetworks() {
-		s, err := e.compileNetwork(live)
-		if err != nil {
-			continue
-		}
 		what := "; open to others without rules: "
-		switch fence := s.Bridges[live.BridgeName()].Fence; {
+		switch fence := e.fenceNow(live); {
 		case fence == host.ClosedFence() && e.noFences == nil:
 			what = "; isolated as ever: "
 		case fence != host.Fence{} && e.noFences == nil:

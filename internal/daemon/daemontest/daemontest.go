@@ -138,6 +138,7 @@ type Daemon struct {
 	Root string
 	// Rules are the daemon's own, where others have some as well; nil is all that nf_tables has.
 	Rules func() string
+	With  []Option // of each start
 
 	user *User // nil is root
 
@@ -255,7 +256,7 @@ func (d *Daemon) Launch(o ...Option) (serves func() error, err error) {
 	d.cmd = exec.Command("/proc/self/exe")
 	d.cmd.Env = append(os.Environ(), envRoot+"="+d.Root, "NOTIFY_SOCKET="+notify)
 	d.cmd.Stdout, d.cmd.Stderr = d.said.f, d.said.f
-	for _, f := range o {
+	for _, f := range append(d.With, o...) {
 		f(d.cmd)
 	}
 	if d.user != nil {

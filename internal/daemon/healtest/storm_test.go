@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -166,10 +167,57 @@ func flushes() map[string][]storm {
 			{[]string{"iptables-restore", "--noflush"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
 			{[]string{"ip6tables-restore", "--noflush"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
 		},
+		"iptables-legacy": {
+			{[]string{"iptables-legacy-restore", "--noflush", "-w"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
+			{[]string{"ip6tables-legacy-restore", "--noflush", "-w"}, "*filter\n-F\nCOMMIT\n*nat\n-F\nCOMMIT\n"},
+		},
 	}
 }
 
-// However often somebody removes all rules, isolated networks stay isolated, and NAT is back soon after that ends.
+// flush removes all rules once, by the same programs.
+func flush(by string) string {
+	if by == "nft" {
+		return "nft flush ruleset"
+	}
+	four, six := by+" -w ", strings.Replace(by, "ip", "ip6", 1)+" -w "
+	return four + "-F; " + four + "-t nat -F; " + six + "-F; " + six + "-t nat -F"
+}
+
+// legacy has a daemon find the programs that write the older of the kernel's interfaces.
+func legacy(t *testing.T, d *daemontest.Daemon) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		program, end, _ := strings.Cut(name, "-")
+		path, err := exec.LookPath(strings.TrimSuffix(program+"-legacy-"+end, "-"))
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatalf("%v (Debian: iptables)", err)
+		}
+	}
+	d.With = append(d.With, daemontest.Env("PATH="+dir+":"+os.Getenv("PATH")))
+}
+
+// sinceClosed resets the counts of datagrams that NAT hides once the guests of NAT are closed and those on the way have arrived.
+func (w *islands) sinceClosed() {
+	w.Helper()
+	w.comes("guests of NAT are closed", func() bool { return w.fence("virbr-one").To4 && w.fence("virbr-one").To6 })
+	for _, c := range w.hidden {
+		sent, received := c.sent.Load(), c.received.Load()
+		w.comes("no datagram is on its way", func() bool {
+			if now := c.received.Load(); now != received {
+				sent, received = c.sent.Load(), now
+			}
+			return c.sent.Load() > sent+10
+		})
+	}
+	reset(w.hidden)
+}
+
+// However often other programs remove all rules, isolated networks stay isolated, guests behind NAT are unreachable from outside as soon
+// as the daemon has noticed, and NAT is back soon after that ends.
 func TestIsolation_HoldsInAStormOfFlushes(t *testing.T) {
 	t.Parallel()
 	const probes = 50 * time.Millisecond
@@ -178,7 +226,11 @@ func TestIsolation_HoldsInAStormOfFlushes(t *testing.T) {
 		lasts = 30 * time.Second
 	}
 	for _, c := range []struct{ name, settings, flushes string }{
-		{"owned tables", "", "nft"}, {"shared tables", shared, "nft"}, {"iptables", "firewall_backend = 'iptables'\n", "iptables"}, {"firewalld", shared, "nft"},
+		{"owned tables", "", "nft"},
+		{"shared tables", shared, "nft"},
+		{"iptables", "firewall_backend = 'iptables'\n", "iptables"},
+		{"firewalld", shared, "nft"},
+		{"iptables-legacy", "firewall_backend = 'iptables'\n", "iptables-legacy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -187,21 +239,31 @@ func TestIsolation_HoldsInAStormOfFlushes(t *testing.T) {
 				fwd := firewalldtest.Start(t, d.NS, firewalldtest.NFTables)
 				c.settings += fmt.Sprintf("system_bus = '%s'\n", fwd.Socket)
 			}
+			if c.flushes == "iptables-legacy" {
+				legacy(t, d)
+			}
 			w := newIslands(t, d, c.settings)
 			if err := hasFences(w); err != nil {
 				hosttest.Needs(t, err, hosttest.Lift{Since: "6.1", Module: "cls_bpf"})
 			}
 			owned := strings.Contains(w.state(), "flags owner")
-			flush := map[string]string{"nft": "nft flush ruleset", "iptables": "iptables -F; iptables -t nat -F; ip6tables -F; ip6tables -t nat -F"}[c.flushes]
 			if c.name == "owned tables" && !owned {
 				hosttest.Needs(t, &host.Missing{What: "tables that persist", Config: "CONFIG_NF_TABLES"}, hosttest.Lift{Since: "6.12"})
 			}
-			w.open(flush)
+			w.open(flush(c.flushes))
 			reset(append(w.kept, w.hidden...))
 			said, began := "", time.Now()
 			end := w.raise(flushes()[c.flushes])
+			noticed, first, by := time.Duration(0), "", c.flushes
+			if by == "iptables-legacy" { // of which the kernel does not tell
+				by = ""
+			}
 			if !owned {
-				said = w.says("the firewall's rules of networks was put back", c.flushes, "closed meanwhile, so that nothing is forwarded to guests: one, two", "isolated as ever: iso1, iso2")
+				w.sinceClosed()
+				noticed = time.Since(began)
+				said = w.says("the firewall's rules of networks was put back", by, "closed meanwhile, so that nothing is forwarded to guests: one, two", "isolated as ever: iso1, iso2")
+				first = "; until the rules were gone again: " + counted(w.hidden) // a repair that was confirmed had opened them
+				w.sinceClosed()
 			}
 			tick := time.NewTicker(probes)
 			defer tick.Stop()
@@ -210,11 +272,16 @@ func TestIsolation_HoldsInAStormOfFlushes(t *testing.T) {
 					said += w.problems()
 				}
 			}
+			for _, h := range w.hidden {
+				if n := h.received.Load(); n > 0 {
+					t.Errorf("%s: %d of %d arrive while the rules are known to be gone", h.name, n, h.sent.Load())
+				}
+			}
 			times, ended := end()
 			back := w.answered(w.guest, w.echo)
 			w.comes("nothing is wrong", func() bool { return w.problems() == "" })
-			t.Logf("%d flushes in %v; NAT is back %v after, and all is well after %v; of those kept arrive: %s; of those hidden by NAT: %s", times, ended.Sub(began).Round(time.Millisecond),
-				back.Round(time.Millisecond), time.Since(ended).Round(time.Millisecond), counted(w.kept), counted(w.hidden))
+			t.Logf("%d flushes in %v; the guests of NAT are closed after %v; NAT is back %v after, and all is well after %v; of those kept arrive: %s; of those hidden by NAT: %s", times, ended.Sub(began).Round(time.Millisecond),
+				noticed.Round(time.Millisecond), back.Round(time.Millisecond), time.Since(ended).Round(time.Millisecond), counted(w.kept), counted(w.hidden)+first)
 			for _, k := range w.kept {
 				if k.received.Load() > 0 || k.sent.Load() < 100 {
 					t.Errorf("%s: %d of %d", k.name, k.received.Load(), k.sent.Load())

@@ -70,6 +70,12 @@ type FirewallWatcher interface {
 	Watch(ctx context.Context, changed func(who string)) error
 }
 
+// FirewallPoller is a FirewallWatcher that may have to poll.
+type FirewallPoller interface {
+	// Polls reports whether Watch finds changes by looking at intervals, so that some time passes before it calls changed.
+	Polls() bool
+}
+
 // FirewallProber is a FirewallBackend that finds out whether others go on removing rules while its own are not there.
 type FirewallProber interface {
 	// Probe places a mark, which does not affect packets, where a program that removes all rules removes it too, unless it is

@@ -59,9 +59,8 @@ func Compile(n *spec.Network) (state.State, error) {
 	if bridge.Routes, err = staticRoutes(n); err != nil {
 		return state.State{}, err
 	}
-	if mode == modeIsolated {
-		bridge.Fence = host.ClosedFence()
-	} else {
+	bridge.Fence = Fence(n)
+	if mode != modeIsolated {
 		s.Sysctls = map[string]string{ipForward: "1"}
 	}
 	families := []string{""}
@@ -109,6 +108,14 @@ func forwardMode(n *spec.Network) (string, error) {
 		return "", unsupported("forward/@mode", "%s is not implemented; use nat, route, open, bridge, private, vepa, passthrough or no <forward>", mode)
 	}
 	return mode, nil
+}
+
+// Fence is the fence that the bridge of a network has at all times: nothing is forwarded from or to an isolated network.
+func Fence(n *spec.Network) host.Fence {
+	if n.Forward == nil {
+		return host.ClosedFence()
+	}
+	return host.Fence{}
 }
 
 // Shelter is the fence against packets that otherwise only the firewall's rules keep from the guests of a network: packets from

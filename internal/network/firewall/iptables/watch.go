@@ -7,10 +7,16 @@ import (
 	"taproom/internal/network/state"
 )
 
-var _ state.FirewallWatcher = (*Firewall)(nil)
+var (
+	_ state.FirewallWatcher = (*Firewall)(nil)
+	_ state.FirewallPoller  = (*Firewall)(nil)
+)
 
 // Interval is how often Watch looks: the older of the kernel's interfaces tells nobody of a change.
 const Interval = 2 * time.Second
+
+// Polls implements state.FirewallPoller.
+func (f *Firewall) Polls() bool { return f.told == nil }
 
 // Watch implements state.FirewallWatcher. When it has to look it does not learn who made a change; those of this daemon count
 // as others' either way.
