@@ -73,9 +73,7 @@ func newSystem(t *testing.T) *system {
 
 func (s *system) write(name, text string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
+	writeProgram(s.t, filepath.Join(s.dir, name), text)
 }
 
 // read returns what a file has, "" without one.

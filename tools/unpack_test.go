@@ -25,9 +25,7 @@ func unpack(t *testing.T, files map[string]string) (sources, said string) {
 		}
 	}
 	script := "#!/bin/sh\ncp '" + dest + "/.apt/sources.list' '" + dest + "/given'\n"
-	if err := os.WriteFile(filepath.Join(bin, "apt-get"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, filepath.Join(bin, "apt-get"), script)
 	run := exec.CommandContext(t.Context(), "sh", "-c", `mount --bind "$1" /etc/apt && PATH="$2:$PATH" exec ./unpack.sh stable "$3" package`,
 		"sh", apt, bin, dest)
 	run.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // nobody else sees the mount

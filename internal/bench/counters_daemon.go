@@ -58,7 +58,7 @@ func startCounted(ctx context.Context, dir, programs string) (_ *countedDaemon, 
 	if err := d.bus.runBus(bounded, d.k); err != nil {
 		return nil, fmt.Errorf("start dbus-daemon (Debian: dbus-daemon): %w", err)
 	}
-	program, err := script(dir, fmt.Sprintf("GOMAXPROCS=1 GOGC=off exec '%s' --counters '%s' \"$@\"", filepath.Join(programs, "taproomd"), socket))
+	program, err := script(d.k, dir, fmt.Sprintf("GOMAXPROCS=1 GOGC=off exec '%s' --counters '%s' \"$@\"", filepath.Join(programs, "taproomd"), socket))
 	if err != nil {
 		return nil, err
 	}

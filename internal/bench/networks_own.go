@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"taproom/internal/engine"
+	"taproom/internal/host"
 	"taproom/internal/sandbox"
 )
 
@@ -61,7 +62,7 @@ func (b *networkBench) own(backend string, build build) (*netSide, error) {
 		s.firewalld = &firewalld{dir: dir, socket: bus, backend: map[string]string{besideNFT: "nftables", besideIPTables: "iptables"}[backend]}
 	case inIPTablesNFT, inIPTablesLegacy:
 		where = "iptables"
-		program, err := choosingIPTables(dir, backend, s.program)
+		program, err := choosingIPTables(s.bench.k, dir, backend, s.program)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func (b *networkBench) own(backend string, build build) (*netSide, error) {
 }
 
 // choosingIPTables is a program that runs another one for which iptables is a variant of it.
-func choosingIPTables(dir, backend, program string) (string, error) {
+func choosingIPTables(k *host.Kernel, dir, backend, program string) (string, error) {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, verb := range []string{"", "-save", "-restore"} {
 			path, err := exec.LookPath(variant(family, verb, backend))
@@ -84,13 +85,15 @@ func choosingIPTables(dir, backend, program string) (string, error) {
 			}
 		}
 	}
-	return script(dir, fmt.Sprintf("PATH='%s':$PATH exec '%s' \"$@\"", dir, program))
+	return script(k, dir, fmt.Sprintf("PATH='%s':$PATH exec '%s' \"$@\"", dir, program))
 }
 
-// script writes a program.
-func script(dir, text string) (string, error) {
-	path := filepath.Join(dir, "run")
-	return path, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755)
+// script writes a program, while this process starts no other: a child would have the file open for writing, and executing it would
+// fail with ETXTBSY.
+func script(k *host.Kernel, dir, text string) (path string, err error) {
+	path = filepath.Join(dir, "run")
+	k.WithoutForks(func() { err = os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755) })
+	return path, err
 }
 
 // up starts the daemon, and firewalld where it is beside it.

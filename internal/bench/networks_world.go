@@ -52,7 +52,7 @@ func (b *networkBench) streamWorld(ctx context.Context, backend string, n int) (
 	if err := os.Mkdir(within, 0o755); err != nil {
 		return w, err
 	}
-	program, err := script(within, fmt.Sprintf("exec nsenter --net='%s' '%s' \"$@\"", w.ns.path(), s.program))
+	program, err := script(s.bench.k, within, fmt.Sprintf("exec nsenter --net='%s' '%s' \"$@\"", w.ns.path(), s.program))
 	if err != nil {
 		return w, err
 	}

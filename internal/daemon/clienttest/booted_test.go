@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +27,9 @@ import (
 // machine is a guest that boots.
 type machine struct {
 	*clients
-	name   string
-	client *client.Client
+	name     string
+	client   *client.Client
+	progress emutest.Progress
 }
 
 // fixtures of guests that boot, below testdata: a network and a guest on it.
@@ -63,13 +65,48 @@ func (c *clients) install(replace ...string) *machine {
 	c.write("host.xml", "<host mac='52:54:00:00:00:01' name='demo' ip='192.168.151.11'/>")
 	c.do("net-update", "lab", "add", "ip-dhcp-host", "host.xml", "--live", "--config")
 	c.do("define", bootGuest)
-	return &machine{clients: c, name: "demo", client: c.daemon.Client()}
+	m := &machine{clients: c, name: "demo", client: c.daemon.Client()}
+	m.follow()
+	return m
 }
 
-// ask puts a question to the agent in the guest.
+// follow notes the daemon's events of guests as progress, until that daemon ends.
+func (m *machine) follow() {
+	m.t.Helper()
+	ctx, cancel := context.WithCancel(m.t.Context())
+	events, _, err := m.daemon.Client().Lifecycle(ctx)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var over sync.WaitGroup
+	over.Go(func() {
+		for {
+			select {
+			case e, ok := <-events:
+				if !ok {
+					return
+				}
+				m.progress.Event(fmt.Sprintf("the daemon's event %+v", e))
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	m.t.Cleanup(func() {
+		cancel()
+		over.Wait()
+	})
+}
+
+// ask puts a question to the agent in the guest. Where the guest itself waits for leases, or sends and receives, there is nothing that tells
+// of its progress.
 func ask[T any](m *machine, op wire.Op, args any) T {
 	m.t.Helper()
-	ctx, cancel := emutest.Context(m.t.Context())
+	progress := &m.progress
+	if op == wire.OpNetwork || op == wire.OpTraffic {
+		progress = nil
+	}
+	ctx, cancel := emutest.Watch(m.t.Context(), 1, progress)
 	defer cancel()
 	request, err := json.Marshal(map[string]any{"op": op, "args": args})
 	if err != nil {
@@ -77,8 +114,9 @@ func ask[T any](m *machine, op wire.Op, args any) T {
 	}
 	reply, err := m.client.Agent(ctx, m.name, request)
 	if err != nil {
-		m.t.Fatalf("ask the guest for %s: %v\nthe daemon said: %s", op, err, m.daemon.Said())
+		m.t.Fatalf("ask the guest for %s: %v; %v\nthe daemon said: %s", op, err, context.Cause(ctx), m.daemon.Said())
 	}
+	m.progress.Event("the agent's answer to " + string(op))
 	var answer T
 	if len(reply) > 0 {
 		if err := json.Unmarshal(reply, &answer); err != nil {

@@ -269,5 +269,7 @@ func (c *clients) installUser(replace ...string) *machine {
 		"<interface type='network'>", "<interface type='user'>", "<source network='lab'/>", "").Replace(c.fill(string(b)))
 	c.write(bootGuest, strings.NewReplacer(replace...).Replace(doc))
 	c.do("define", bootGuest)
-	return &machine{clients: c, name: "demo", client: c.daemon.Client()}
+	m := &machine{clients: c, name: "demo", client: c.daemon.Client()}
+	m.follow()
+	return m
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +24,10 @@ type console struct {
 	cmd    *exec.Cmd
 	master *os.File
 	screen []byte
+
+	chunks   chan []byte // read from the screen and not looked at
+	reader   sync.WaitGroup
+	progress *emutest.Progress
 }
 
 // console opens the guest's serial console.
@@ -44,12 +50,13 @@ func (d *desk) console(guest string) *console {
 		d.t.Fatal(err)
 	}
 	defer slave.Close()
-	c := &console{t: d.t, cmd: d.command("virsh", "console", guest), master: master}
+	c := &console{t: d.t, cmd: d.command("virsh", "console", guest), master: master, chunks: make(chan []byte, 1<<16), progress: &d.progress}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
 	c.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 	if err := d.daemon.NS.Start(c.cmd); err != nil {
 		d.t.Fatal(err)
 	}
+	c.reader.Go(func() { c.reads(c.progress) })
 	d.t.Cleanup(c.leave)
 	c.shows("Connected to domain")
 	return c
@@ -63,32 +70,52 @@ func (c *console) types(text string) {
 	}
 }
 
-// shows waits until a text is on the screen below what was waited for before.
-func (c *console) shows(text string) {
-	c.t.Helper()
-	defer c.bounded()()
+// reads passes on what comes to the screen, until virsh has ended.
+func (c *console) reads(progress *emutest.Progress) {
+	defer close(c.chunks)
 	for buf := make([]byte, 4096); ; {
-		if i := bytes.Index(c.screen, []byte(text)); i >= 0 {
-			c.screen = c.screen[i+len(text):]
-			return
-		}
 		n, err := c.master.Read(buf)
-		c.screen = append(c.screen, buf[:n]...)
-		if err != nil && !bytes.Contains(c.screen, []byte(text)) {
-			c.t.Fatalf("the console does not show %q (%v) but:\n%s", text, err, c.screen)
+		_, _ = progress.Write(buf[:n])
+		c.chunks <- bytes.Clone(buf[:n])
+		if err != nil {
+			return
 		}
 	}
 }
 
-// bounded ends reads of the console that take too long, until done is called.
-func (c *console) bounded() (done func()) {
-	_ = c.master.SetReadDeadline(time.Time{})
-	late, cancel := emutest.Watch(context.WithoutCancel(c.t.Context()), whole, nil)
-	stop := context.AfterFunc(late, func() { _ = c.master.SetReadDeadline(time.Unix(1, 0)) })
-	return func() {
-		stop()
-		cancel()
+// more waits for more on the screen.
+func (c *console) more(late <-chan struct{}) error {
+	select {
+	case b, ok := <-c.chunks:
+		if !ok {
+			return io.EOF
+		}
+		c.screen = append(c.screen, b...)
+		return nil
+	case <-late:
+		return os.ErrDeadlineExceeded
 	}
+}
+
+// shows waits until a text is on the screen below what was waited for before.
+func (c *console) shows(text string) {
+	c.t.Helper()
+	late, cancel := c.bounded()
+	defer cancel()
+	for {
+		if i := bytes.Index(c.screen, []byte(text)); i >= 0 {
+			c.screen = c.screen[i+len(text):]
+			return
+		}
+		if err := c.more(late.Done()); err != nil {
+			c.t.Fatalf("the console does not show %q (%v; %v) but:\n%s", text, err, context.Cause(late), c.screen)
+		}
+	}
+}
+
+// bounded ends a wait for the console that takes too long.
+func (c *console) bounded() (late context.Context, cancel context.CancelFunc) {
+	return emutest.Watch(context.WithoutCancel(c.t.Context()), whole, c.progress)
 }
 
 // login gives root's password and waits for a shell.
@@ -105,17 +132,15 @@ func (c *console) prompt() {
 	c.t.Helper()
 	for range 100 {
 		c.types("\r")
-		_ = c.master.SetReadDeadline(time.Now().Add(time.Second)) // wait: then Enter is pressed again
-		for buf := make([]byte, 4096); ; {
-			n, err := c.master.Read(buf)
-			c.screen = append(c.screen, buf[:n]...)
-			if bytes.HasSuffix(c.screen, []byte("root@debian:~# ")) {
-				c.screen = nil
-				return
-			}
-			if err != nil {
-				break
-			}
+		pause, cancel := context.WithTimeout(c.t.Context(), time.Second) // wait: then Enter is pressed again
+		err := error(nil)
+		for err == nil && !bytes.HasSuffix(c.screen, []byte("root@debian:~# ")) {
+			err = c.more(pause.Done())
+		}
+		cancel()
+		if err == nil {
+			c.screen = nil
+			return
 		}
 	}
 	c.t.Fatalf("the shell does not answer Enter: %s", c.screen)
@@ -129,16 +154,15 @@ func (c *console) sh(command string) string {
 	c.t.Helper()
 	c.types("echo '<''<<'; " + command + "; echo '>''>>'\r")
 	c.screen = nil
-	defer c.bounded()()
-	for buf := make([]byte, 4096); ; {
+	late, cancel := c.bounded()
+	defer cancel()
+	for {
 		if m := marker.FindSubmatch(c.screen); m != nil {
 			c.shows("# ")
 			return strings.TrimSpace(string(m[1]))
 		}
-		n, err := c.master.Read(buf)
-		c.screen = append(c.screen, buf[:n]...)
-		if err != nil {
-			c.t.Fatalf("the guest does not answer %q (%v) but:\n%s", command, err, c.screen)
+		if err := c.more(late.Done()); err != nil {
+			c.t.Fatalf("the guest does not answer %q (%v; %v) but:\n%s", command, err, context.Cause(late), c.screen)
 		}
 	}
 }
@@ -148,4 +172,5 @@ func (c *console) leave() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 	_ = c.master.Close()
+	c.reader.Wait()
 }

@@ -21,7 +21,7 @@ type debian struct {
 
 const debianXML = `<domain type='qemu'><name>debian</name><memory unit='MiB'>384</memory><vcpu>1</vcpu>
   <os><type arch='x86_64' machine='pc'>hvm</type><kernel>GUEST/vmlinuz</kernel><initrd>GUEST/initrd.img</initrd>
-    <cmdline>root=/dev/vda ro console=ttyS0 quiet loglevel=3 systemd.show_status=false</cmdline></os>
+    <cmdline>root=/dev/vda ro console=ttyS0 loglevel=3 systemd.show_status=true</cmdline></os>
   <features><acpi/></features>
   <devices>
     <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='DISK'/><target dev='vda' bus='virtio'/></disk>
@@ -58,6 +58,7 @@ func boots(t *testing.T) *debian {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
+			g.progress.Event(lines.Text())
 			g.heard <- lines.Text()
 		}
 	})
@@ -72,7 +73,7 @@ func boots(t *testing.T) *debian {
 // hears waits for events of the guest, in this order; others may be between them.
 func (g *debian) hears(events ...string) {
 	g.t.Helper()
-	late, cancel := emutest.Watch(g.t.Context(), whole, nil)
+	late, cancel := emutest.Watch(g.t.Context(), whole, &g.progress)
 	defer cancel()
 	var meanwhile []string
 	for _, want := range events {

@@ -26,6 +26,8 @@ type desk struct {
 	t      *testing.T
 	daemon *daemontest.Daemon
 	work   string
+
+	progress emutest.Progress // of the guest at the console
 }
 
 // sit starts a daemon with a network and the pool that clients make when there is none: theirs would be in the machine's own

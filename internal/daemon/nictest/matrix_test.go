@@ -1,12 +1,14 @@
 package nictest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"taproom/internal/api/client"
@@ -160,6 +162,8 @@ type machine struct {
 	vectors    *int   // how many interrupts by message each NIC is to have; nil for any number
 	parameters string // of its kernel
 	shell      string // what scripts begin with
+
+	progress emutest.Progress // of the guest that boots last
 }
 
 const name = "nics"
@@ -179,6 +183,7 @@ func (m *machine) start(nics []nic) {
 	}
 	m.guest = m.document(nics)
 	defer emutest.Boot(m.T)()
+	defer m.follow()()
 	m.apply(m.guest, false)
 	ask[wire.Hello](m, wire.OpHello, wire.HelloWait{Seconds: busy / 2 * emutest.Seconds()})
 }
@@ -203,7 +208,7 @@ func (m *machine) document(nics []nic) string {
   <features><acpi/></features>
   <devices><controller type='usb' model='none'/>%s<serial type='file'><source path='%s'/></serial>
     <channel type='unix'><target type='virtio' name='%s'/></channel><memballoon model='none'/></devices></domain>`,
-		name, 192+2*len(nics), max(m.processors, 1), g.Kernel, g.Initrd, g.Cmdline+" "+m.parameters, b.String(), m.console, wire.PortName)
+		name, 192+2*len(nics), max(m.processors, 1), g.Kernel, g.Initrd, strings.TrimPrefix(g.Cmdline, "quiet ")+" "+m.parameters, b.String(), m.console, wire.PortName)
 }
 
 // apply makes a document's object exist and run, or go.
@@ -237,10 +242,26 @@ func (m *machine) remove(nics []nic) {
 	}
 }
 
-// ask puts a question to the agent in the guest.
+// follow has the guest's progress follow its console, until the returned function is called.
+func (m *machine) follow() (end func()) {
+	ctx, cancel := context.WithCancel(m.Context())
+	var over sync.WaitGroup
+	over.Go(func() { m.progress.Follow(ctx, m.console) })
+	return func() {
+		cancel()
+		over.Wait()
+	}
+}
+
+// ask puts a question to the agent in the guest. Where the guest itself waits for leases, or sends and receives, there is nothing that tells
+// of its progress.
 func ask[T any](m *machine, op wire.Op, args any) T {
 	m.Helper()
-	ctx, cancel := emutest.Watch(m.Context(), busy, nil)
+	progress := &m.progress
+	if op == wire.OpNetwork || op == wire.OpTraffic {
+		progress = nil
+	}
+	ctx, cancel := emutest.Watch(m.Context(), busy, progress)
 	defer cancel()
 	request, err := json.Marshal(map[string]any{"op": op, "args": args})
 	if err != nil {
@@ -248,8 +269,9 @@ func ask[T any](m *machine, op wire.Op, args any) T {
 	}
 	reply, err := m.client.Agent(ctx, name, request)
 	if err != nil {
-		m.Fatalf("ask the guest for %s: %v\nthe daemon said: %s", op, err, m.daemon.Said())
+		m.Fatalf("ask the guest for %s: %v; %v\nthe daemon said: %s", op, err, context.Cause(ctx), m.daemon.Said())
 	}
+	m.progress.Event("the agent's answer to " + string(op))
 	var answer T
 	if len(reply) > 0 {
 		if err := json.Unmarshal(reply, &answer); err != nil {

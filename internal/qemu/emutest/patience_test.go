@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,6 +208,30 @@ func TestProgress_IsConsoleBytesAndEvents(t *testing.T) {
 		}
 		before = count
 	}
+}
+
+func TestProgress_FollowsAConsoleInAFile(t *testing.T) {
+	t.Parallel()
+	var p Progress
+	path := filepath.Join(t.TempDir(), "console")
+	ctx, end := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { p.Follow(ctx, path) })
+	for _, line := range []string{"[ 0.1] Linux", "[ 0.2] pci"} {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(line + "\r\n")
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		Wait(t, "the line is seen", nil, func() bool {
+			_, last := p.seen()
+			return last == fmt.Sprintf("the console's line %q", line)
+		})
+	}
+	end()
+	following.Wait()
 }
 
 func TestWait_GetsMoreTimeOnAHostThatBecameSlower(t *testing.T) {

@@ -2,8 +2,12 @@ package emutest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"sync"
+	"time"
 )
 
 // Progress is the last observed activity of a machine: it wrote to its console, or QEMU or the daemon sent an event of it. The zero
@@ -53,6 +57,29 @@ func (p *Progress) Write(b []byte) (int, error) {
 	p.line = p.line[max(0, len(p.line)-longestLine):]
 	p.last = fmt.Sprintf("the console's line %q", bytes.TrimSpace(p.line))
 	return len(b), nil
+}
+
+// Follow notes the bytes that are appended to a file to which a machine's console goes, until the context ends. There may be no file yet.
+func (p *Progress) Follow(ctx context.Context, path string) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var console *os.File
+	for {
+		if console == nil {
+			if f, err := os.Open(path); err == nil {
+				console = f
+				defer f.Close()
+			}
+		}
+		if console != nil {
+			_, _ = io.Copy(p, console) // it goes on where the last copy ended
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // seen returns a number that grows with every byte and event, and the last of them. A nil Progress has none.
