@@ -12,7 +12,7 @@ import (
 	"taproom/internal/spec"
 )
 
-// networkLeftovers are networks whose start failed, and whose parts could not be removed then: the host refused that too. Each
+// networkLeftovers are networks whose start or stop failed, and whose parts could not be removed then: the host refused that too. Each
 // is tried again until nothing is left, and before the next start of any network.
 type networkLeftovers struct {
 	mu  sync.Mutex
@@ -22,7 +22,7 @@ type networkLeftovers struct {
 type networkLeftover struct {
 	label string
 	uuid  spec.UUID
-	made  state.State // the state that its start was to make
+	made  state.State // the state that its start was to make, or its stop to remove
 
 	mu   sync.Mutex
 	gone bool
@@ -31,6 +31,12 @@ type networkLeftover struct {
 // revertStart removes all parts of a network whose start failed, by the same difference. Parts that cannot be removed now are
 // removed as soon as they can be.
 func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network) error {
+	return e.clearLater(ctx, n, doc, "start")
+}
+
+// clearLater removes all parts of a network, now or as soon as they can be removed. An error says that parts are left, and is shown
+// until they are gone, with the name of the operation that failed.
+func (e *Engine) clearLater(ctx context.Context, n *network, doc *spec.Network, operation string) error {
 	e.floors.bridgeThere(doc.Name, false)
 	made, err := e.compileNetwork(doc)
 	if err != nil {
@@ -41,7 +47,7 @@ func (e *Engine) revertStart(ctx context.Context, n *network, doc *spec.Network)
 		return nil
 	}
 	e.networksLeft.add(l)
-	what := fmt.Sprintf("network '%s' did not start and left something behind: %v; it is tried again", l.label, err)
+	what := fmt.Sprintf("network '%s' did not %s and left something behind: %v; it is tried again", l.label, operation, err)
 	e.problem.add(e.log, what)
 	e.work.Go(func() {
 		tryAgain(e.ctx, func(ctx context.Context) error { // when the engine ends, the next daemon removes parts of no network
@@ -85,7 +91,20 @@ func (e *Engine) clearNetwork(ctx context.Context, l *networkLeftover) error {
 	return nil
 }
 
-// clearNetworks removes the parts that failed starts left, before a network starts: another network may want the same name and
+// of calls remove with the leftovers of a network. It reports whether there are any.
+func (s *networkLeftovers) of(uuid spec.UUID, remove func(*networkLeftover) error) (found bool, err error) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.all))
+	s.mu.Unlock()
+	for _, l := range all {
+		if l.uuid == uuid {
+			found, err = true, errors.Join(err, remove(l))
+		}
+	}
+	return found, err
+}
+
+// clearNetworks removes the parts that failed starts and stops left, before a network starts: another network may want the same name and
 // addresses. It is an error where that fails for the same network or for the same bridge, whose parts would be removed later, under
 // the network that started.
 func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID, bridge string) error {
@@ -95,10 +114,10 @@ func (e *Engine) clearNetworks(ctx context.Context, starts spec.UUID, bridge str
 	for _, l := range all {
 		err := e.clearNetwork(ctx, l)
 		if err != nil && l.uuid == starts {
-			return fmt.Errorf("what its last start left cannot be removed: %w", err)
+			return fmt.Errorf("what its last start or stop left cannot be removed: %w", err)
 		}
 		if _, same := l.made.Bridges[bridge]; err != nil && same {
-			return fmt.Errorf("what a start of network '%s' left of bridge %s cannot be removed: %w", l.label, bridge, err)
+			return fmt.Errorf("what a start or stop of network '%s' left of bridge %s cannot be removed: %w", l.label, bridge, err)
 		}
 	}
 	return nil

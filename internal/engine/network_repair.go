@@ -150,18 +150,39 @@ func (e *Engine) unrepair(ctx context.Context, id spec.UUID) error {
 }
 
 // unrepairLate is unrepair for a network that has gone, or has come again after it could not be done: what is left of it is
-// shown until it is gone as well. The next start or stop of the network, or daemon, tries again.
+// shown until it is gone as well. It is tried again until the network starts.
 func (e *Engine) unrepairLate(ctx context.Context, n *network) {
+	if e.unrepairShown(ctx, n) == nil {
+		return
+	}
+	e.work.Go(func() {
+		tryAgain(e.ctx, func(ctx context.Context) error {
+			j, err := n.slot.Begin(ctx, "take back what was put among others' rules for network '"+n.label+"'")
+			if err != nil {
+				return err
+			}
+			defer j.End()
+			if n.view().live != nil {
+				return nil
+			}
+			return e.unrepairShown(j.Context(), n)
+		})
+	})
+}
+
+// unrepairShown is unrepair; the network has the error as a problem until the next call.
+func (e *Engine) unrepairShown(ctx context.Context, n *network) error {
 	begin := fmt.Sprintf("network '%s': what was put among others' rules for it is still there", n.label)
 	e.troubles.solved(n.uuid, begin)
 	err := e.unrepair(ctx, n.uuid)
 	if err == nil {
-		return
+		return nil
 	}
 	what := begin + ": " + err.Error()
 	if e.troubles.add(n.uuid, what) {
 		e.log.Error(what)
 	}
+	return err
 }
 
 // settleRepairs is for a daemon that begins: what an earlier one did for networks that are gone is taken back, and done

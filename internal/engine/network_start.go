@@ -125,35 +125,41 @@ func (e *Engine) activateWith(ctx context.Context, n *network, doc *spec.Network
 
 // bring applies a network's desired state, or goes back to none.
 func (e *Engine) bring(ctx context.Context, n *network, doc *spec.Network, trace *job.Trace) error {
+	made, err := e.tryBring(ctx, n, doc, trace)
+	if err != nil && made {
+		err = errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc))
+	}
+	return err
+}
+
+// tryBring applies a network's desired state. made reports whether parts of it may have been made when that fails.
+func (e *Engine) tryBring(ctx context.Context, n *network, doc *spec.Network, trace *job.Trace) (made bool, err error) {
 	planned := trace.Stage("plan")
 	want, err := e.compileNetwork(doc)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := e.functionsAreThere(doc); err != nil {
-		return err
+		return false, err
 	}
 	if err := e.portsAreFree(nil, doc); err != nil {
-		return err
+		return false, err
 	}
 	if err := e.floors.fit(doc); err != nil {
-		return err
+		return false, err
 	}
 	if err := e.zoneIsKept(ctx, doc); err != nil {
-		return err
+		return false, err
 	}
 	if err := e.keepActive(n, doc); err != nil {
-		return errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc)) // it may have been written
+		return true, err // it may have been written
 	}
 	planned()
 	err = e.carry(ctx, want.WithoutShapes(), trace)
 	if err == nil {
 		err = e.boundAnew(ctx, doc)
 	}
-	if err == nil {
-		return nil
-	}
-	return errors.Join(err, e.revertStart(context.WithoutCancel(ctx), n, doc))
+	return true, err
 }
 
 // carry makes the host be as a new network wants it, while firewalld, where there is one, takes its bridge.
@@ -201,65 +207,6 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 	}
 	shape, err := e.networkShape(doc)
 	return e.sheltered(doc, s.Merge(ports).Merge(shape)), err
-}
-
-// DestroyNetwork implements server.Networks. Guests on it stay, cut off until it starts again.
-func (e *Engine) DestroyNetwork(ctx context.Context, uuid spec.UUID) error {
-	n, err := e.network(uuid)
-	if err != nil {
-		return err
-	}
-	j, err := n.slot.Begin(ctx, "stop network '"+n.label+"'")
-	if err != nil {
-		return virterr.Wrap(virterr.OperationTimeout, err)
-	}
-	defer j.End()
-	v := n.view()
-	if v.live == nil {
-		return virterr.New(virterr.OperationInvalid, "network '%s' is not active", n.label)
-	}
-	if err := e.take(context.WithoutCancel(j.Context()), n, v.live); err != nil {
-		return virterr.New(virterr.OperationFailed, "cannot stop network '%s': %w%s", n.label, err, remedy(err))
-	}
-	e.tellStopped(context.WithoutCancel(j.Context()), v.live)
-	v = n.update(func(v *netView) { v.live, v.ref.Active = nil, false })
-	n.means.Store(nil)
-	e.troubles.forget(n.uuid)
-	e.unrepairLate(context.WithoutCancel(j.Context()), n)
-	if err := e.madePorts.clear(n.uuid); err != nil {
-		e.log.Warn("forget the ports of a network that was stopped", "network", n.label, "error", err)
-	}
-	e.publish(server.NetworkLifecycle{Network: v.ref, Event: server.NetworkEventStopped})
-	if v.def == nil {
-		e.forgetNetwork(ctx, n)
-	}
-	e.helperIfIdle(context.WithoutCancel(ctx))
-	return nil
-}
-
-// withdraw removes a network from the host.
-func (e *Engine) withdraw(ctx context.Context, n *network, doc *spec.Network) error {
-	have, err := e.compileNetwork(doc)
-	if err != nil {
-		return err
-	}
-	if err := e.actives.Delete(n.uuid.String()); err != nil {
-		return err
-	}
-	e.floors.bridgeThere(doc.Name, false)
-	_, err = e.converge(ctx, state.State{}, withoutSysctls(have).Scope())
-	return err
-}
-
-// take removes an active network from the host. What it was is put back when that fails.
-func (e *Engine) take(ctx context.Context, n *network, live *spec.Network) error {
-	err := e.withdraw(ctx, n, live)
-	if err == nil {
-		return nil
-	}
-	err = errors.Join(err, e.bring(ctx, n, live, job.NewTrace()))
-	e.replugAll(ctx, n)
-	return err
 }
 
 // changeNetwork makes an active network be as its definition says, in place: the plan is the difference, so guests stay.

@@ -111,6 +111,81 @@ func TestNetworkStart_ThatIsRefusedAtAnyCallLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestNetworkStop_ThatIsRefusedAtAnyCallIsToldAndConverges has the kernel refuse calls of a stop, at every stage of it. What clients are told
+// of the network afterwards is true on the host, and the next stop and the next start succeed.
+func TestNetworkStop_ThatIsRefusedAtAnyCallIsToldAndConverges(t *testing.T) {
+	t.Parallel()
+	for name, many := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			net := newNetwork(1)
+			results := refusedStop(t, newWorld(t, net), net, strideOf(4), many)
+			t.Logf("stops: %v", results)
+			// After one call the network is put back; where nothing can be done, it is stopped later.
+			want := map[string]stopped{"one call": {failed: true, active: true}, "all that follow": {failed: true}}[name]
+			if results[want] == 0 {
+				t.Errorf("no stop ended as %+v", want)
+			}
+		})
+	}
+}
+
+// stopped is how a stop ended: with an error, and what clients are told of the network afterwards.
+type stopped struct{ failed, active bool }
+
+func refusedStop(t *testing.T, w *world, o *object, stride, many int) (results map[stopped]int) {
+	t.Helper()
+	x, err := w.Refusals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	results = map[stopped]int{}
+	round := func(c *client.Client, at int) (over bool, err error) {
+		if err := errors.Join(w.do(c, start(o)), w.verify(c)); err != nil {
+			return false, err
+		}
+		var failed error
+		call := x.During(at, many, func() { failed = w.do(c, destroy(o)) })
+		said := fmt.Sprint(failed)
+		where := func(err error) error {
+			return fmt.Errorf("%d calls refused from call %d (%s) on; the stop said %s: %w", many, at, call, said, err)
+		}
+		if many > 1 {
+			w.sweepHalfWritten()
+		}
+		if failed != nil {
+			o.active = maybe
+		}
+		if err := w.verify(c); err != nil {
+			return false, where(err)
+		}
+		results[stopped{failed != nil, o.active == yes}]++
+		if failed == nil && o.active == yes {
+			return false, where(errors.New("it is active"))
+		}
+		if o.active == yes {
+			if err := errors.Join(w.do(c, destroy(o)), w.verify(c)); err != nil {
+				return false, where(err)
+			}
+		}
+		return call == "", nil
+	}
+	err = w.serve(func(c *client.Client) error {
+		if err := w.do(c, define(o)); err != nil {
+			return err
+		}
+		for at := 1; ; at += stride {
+			if over, err := round(c, at); over || err != nil {
+				return errors.Join(err, w.away(c))
+			}
+		}
+	})
+	if err != nil {
+		t.Errorf("%v\n%s", err, w.Said())
+	}
+	return results
+}
+
 func TestGuestStart_ThatIsRefusedAtAnyCallLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, many := range refusals {
