@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ func (e *Engine) reworked(ctx context.Context, d *domain, run *running, change f
 	if err != nil {
 		return nil, err
 	}
+	plugMemory(now.doc, doc)
 	if countPCI(doc) != countPCI(now.doc) {
 		return nil, virterr.New(virterr.InternalError, "No more available PCI slots: add a free root port or bridge to domain '%s' with --config and start it again", d.label)
 	}
@@ -60,6 +62,15 @@ func (e *Engine) reworked(ctx context.Context, d *domain, run *running, change f
 	gone := slices.DeleteFunc(aliases(now.doc), func(name string) bool { return slices.Contains(aliases(doc), name) })
 	next.rec = now.without(gone).rec
 	return next, nil
+}
+
+// plugMemory changes currentMemory by as much as a change of modules changed memory: the guest has the module, whatever its balloon took before.
+func plugMemory(from, to *spec.Domain) {
+	was, is := headOf(from), headOf(to)
+	if is.MaxMemKiB != was.MaxMemKiB && to.CurrentMemory != nil {
+		now := min(int64(was.MemKiB)+int64(is.MaxMemKiB)-int64(was.MaxMemKiB), int64(is.MaxMemKiB))
+		to.CurrentMemory.Value = strconv.FormatInt(max(now, 1), 10) // completed documents count in KiB
+	}
 }
 
 func aliases(doc *spec.Domain) []string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,7 +134,11 @@ func (run *running) live(secure bool) *spec.Domain {
 			rt.NICs[p.NIC].Tap = ""
 		}
 	}
-	return guest.Live(now.doc, rt, run.liveFacts(&now.rec), secure)
+	doc := guest.Live(now.doc, rt, run.liveFacts(&now.rec), secure)
+	if m := doc.CurrentMemory; m != nil { // doc is a copy
+		m.Unit, m.Value = "KiB", strconv.FormatUint(run.balloonKiB.Load(), 10)
+	}
+	return doc
 }
 
 // liveFacts are what a document shows of a run.

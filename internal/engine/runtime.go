@@ -31,12 +31,24 @@ func accelOf(doc *spec.Domain) string {
 	return "tcg"
 }
 
-// learnBalloon asks how much memory the guest has now; a guest without a balloon has what it started with.
-func (e *Engine) learnBalloon(ctx context.Context, run *running) {
+// learnBalloon asks how much memory the guest has now, and reports whether it has a balloon; a guest without a balloon has
+// the memory that it started with, and the modules that were plugged in since.
+func (e *Engine) learnBalloon(ctx context.Context, run *running) bool {
 	var reply struct {
 		Actual uint64 `json:"actual"`
 	}
-	if err := run.mon.Execute(ctx, "query-balloon", nil, &reply); err == nil {
+	err := run.mon.Execute(ctx, "query-balloon", nil, &reply)
+	if err == nil {
 		run.balloonKiB.Store(reply.Actual >> 10)
+	}
+	return err == nil
+}
+
+// relearnBalloon is learnBalloon after modules were plugged in or out, of which QEMU sends no BALLOON_CHANGE. beforeKiB is the most
+// memory that the guest had before.
+func (e *Engine) relearnBalloon(ctx context.Context, run *running, beforeKiB uint64) {
+	now := run.head().MaxMemKiB
+	if now != beforeKiB && !e.learnBalloon(ctx, run) {
+		run.balloonKiB.Add(now - beforeKiB)
 	}
 }

@@ -107,6 +107,7 @@ func (e *Engine) settled(ctx context.Context, d *domain, run *running, x exchang
 	before := run.hardware()
 	run.has.Store(x.to)
 	run.unsettled = false
+	e.relearnBalloon(ctx, run, before.head.MaxMemKiB)
 	e.tellPortsGone(ctx, x.from, x.to)
 	for _, name := range aliases(before.doc) {
 		if !x.to.has(name) {
