@@ -40,7 +40,7 @@ func bridgeRule(t *rapid.T) []Expr {
 	for range rapid.IntRange(0, 3).Draw(t, "bytes") {
 		out = append(out, bytesOf(t))
 	}
-	switch rapid.IntRange(0, 10).Draw(t, "form") {
+	switch rapid.IntRange(0, 11).Draw(t, "form") {
 	case 0:
 		out = append(out, Match{Field: EtherType, Not: rapid.Bool().Draw(t, "not"), Value: rapid.SampledFrom([]string{"ip", "arp", "ip6", "vlan", "0x8035"}).Draw(t, "type")})
 	case 1:
@@ -66,6 +66,10 @@ func bridgeRule(t *rapid.T) []Expr {
 		out = append(out, TCPOption{Kind: rapid.Byte().Draw(t, "kind"), Missing: rapid.Bool().Draw(t, "missing")})
 	case 10:
 		out = append(out, Match{Field: EtherType, Value: "ip6"}, LaterFragment{})
+	case 11:
+		at := rapid.IntRange(28, 60).Draw(t, "at")
+		f := Raw(rapid.SampledFrom([]Base{LinkHeader, NetworkHeader, TransportHeader}).Draw(t, "base"), at, rapid.SampledFrom([]int{1, 2, 4, 6, 16}).Draw(t, "size"))
+		out = append(out, In{Key: []Term{{Field: IIfName}, {Field: f}}, Set: "values", Not: rapid.Bool().Draw(t, "not")})
 	case 8:
 		out = append(out, Match{Field: L4Proto, Value: rapid.SampledFrom([]string{"tcp", "udp", "132"}).Draw(t, "protocol")})
 	}
@@ -119,6 +123,10 @@ func TestWhatABridgeCannotCompareIsRefused(t *testing.T) {
 		{INet, Bytes{Base: NetworkHeader, Value: "\x01"}},
 		{Bridge, Match{Field: IPSaddr, Value: "192.0.2.1"}},
 		{Bridge, In{Key: []Term{{Field: IPSaddr}}, Set: "s"}},
+		{Bridge, In{Key: []Term{{Field: IIfName}, {Field: Raw(NetworkHeader, 8, 5)}}, Set: "s"}},
+		{Bridge, In{Key: []Term{{Field: IIfName}, {Field: Raw(LinkHeader, 6, 6)}}, Set: "s"}},
+		{Bridge, In{Key: []Term{{Field: Raw(NetworkHeader, 8, 6)}}, Set: "s"}},
+		{INet, In{Key: []Term{{Field: IIfName}, {Field: Raw(NetworkHeader, 8, 6)}}, Set: "s"}},
 		{IPv4, In{Key: []Term{{Field: EtherSaddr}}, Set: "s"}},
 		{Bridge, Marked{Value: 1}},
 		{Bridge, Mark{Keep: 1, Set: 1}},

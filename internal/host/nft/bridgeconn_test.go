@@ -2,12 +2,21 @@ package nft_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/host/nft"
 )
+
+// rarp looks the sender's address up that RARP gives, in the set that has those of ARP.
+func rarp() nft.Rule {
+	return nft.Rule{Family: nft.Bridge, Table: "other", Chain: "f", Exprs: []nft.Expr{
+		nft.Match{Field: nft.EtherType, Value: "0x8035"},
+		nft.In{Key: []nft.Term{{Field: nft.IIfName}, {Field: nft.Raw(nft.NetworkHeader, 8, 6)}}, Set: "macs"}, nft.Return(),
+	}}
+}
 
 // ofBridge has what only family bridge can say.
 func ofBridge() *nft.Transaction {
@@ -72,13 +81,19 @@ func ofConnections() *nft.Transaction {
 // What was sent of a bridge's rules is read back by the kernel's dump.
 func TestTheRulesOfABridgeAreDumpedAsTheyWereSent(t *testing.T) {
 	t.Parallel()
+	withRARP := ofBridge()
+	withRARP.Add(rarp())
 	for name, c := range map[string]struct {
-		x *nft.Transaction
-		f nft.Family
-	}{"bridge": {ofBridge(), nft.Bridge}, "connections": {ofConnections(), nft.INet}} {
-		_, conn := open(t)
+		x     *nft.Transaction
+		f     nft.Family
+		lists string
+	}{"bridge": {withRARP, nft.Bridge, "iifname . @nh,64,48 @macs return"}, "connections": {ofConnections(), nft.INet, "ct count over 5"}} {
+		ns, conn := open(t)
 		if err := conn.Commit(context.Background(), c.x); err != nil {
 			t.Fatal(err)
+		}
+		if listed := ns.Run("nft", "list", "table", c.f.String(), "other"); !strings.Contains(listed, c.lists) {
+			t.Errorf("%s: nft lists no %q:\n%s", name, c.lists, listed)
 		}
 		l, err := conn.Dump(context.Background(), c.f, "other")
 		if err != nil {

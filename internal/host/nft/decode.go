@@ -299,7 +299,11 @@ func (d *ruleDecoder) lookup(s *attrSet) {
 	m := In{Set: s.string(unix.NFTA_LOOKUP_SET), Not: s.uint32(unix.NFTA_LOOKUP_FLAGS)&unix.NFT_LOOKUP_F_INV != 0}
 	mapped := s.has(unix.NFTA_LOOKUP_DREG)
 	next := word(s.uint32(unix.NFTA_LOOKUP_SREG))
-	for _, l := range d.loads {
+	for i, l := range d.loads {
+		if l.info.field == "" && l.mask == nil {
+			l.info, _ = rawAt(l.at, l.size)
+			d.loads[i] = l
+		}
 		bits, ok := l.bits()
 		if l.word != next || !ok || l.size != l.info.kind.size() || l.first != nil {
 			m.Key = nil

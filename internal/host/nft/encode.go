@@ -76,12 +76,15 @@ func (e *ruleEncoder) load(i fieldInfo, bits, w int, short bool) error {
 // A rule that spells out just that protocol just before is refused: nft and the dump leave it out, so it would never read
 // back as it was written.
 func (e *ruleEncoder) require(i fieldInfo) error {
+	if i.raw {
+		return e.requireRaw(i)
+	}
 	for f, v := range map[Field]string{L4Proto: i.l4, NFProto: i.l3} {
 		if m, ok := e.prev.(Match); ok && v != "" && m == (Match{Field: f, Value: v}) {
 			return fmt.Errorf("leave out %s before %s: it is implied", m, i.field)
 		}
 	}
-	if (i.field == THSport || i.field == THDport) && e.l4 != "" {
+	if (i.field == THSport || i.field == THDport) && (e.l4 == "tcp" || e.l4 == "udp") {
 		return fmt.Errorf("%s after %s: name the port of that protocol", i.field, e.l4) // it would read back so
 	}
 	if i.base == expr.PayloadBaseLLHeader && !i.isMeta && e.family != Bridge {
@@ -169,6 +172,9 @@ func (e *ruleEncoder) key(key []Term, set string) error {
 		}
 		if err := e.require(i); err != nil {
 			return err
+		}
+		if i.raw && n == 0 {
+			return fmt.Errorf("%s begins the key: put a named field before it", t.Field) // its text would read as a comparison
 		}
 		infos[n] = i
 	}

@@ -52,6 +52,7 @@ type fieldInfo struct {
 	isMeta bool
 	l4     string // "tcp" or "udp" for ports
 	l3     string // "ipv4" or "ipv6" for addresses
+	raw    bool   // bytes without a name, see Raw
 }
 
 func fields() []fieldInfo {
@@ -86,6 +87,9 @@ func (f Field) info() (fieldInfo, error) {
 		if i.field == f {
 			return i, nil
 		}
+	}
+	if i, ok := f.raw(); ok {
+		return i, nil
 	}
 	return fieldInfo{}, fmt.Errorf("field %q is outside the subset", string(f))
 }

@@ -123,6 +123,9 @@ func parseState(rest []token) (Expr, []token, error) {
 
 // parseTerm reads a field, and a mask where there is one.
 func parseTerm(line []token) (Term, []token, error) {
+	if t, rest, ok := rawTerm(line); ok {
+		return t, rest, nil
+	}
 	for _, i := range fields() {
 		words := strings.Fields(string(i.field))
 		if len(line) < len(words) || plain(line[:len(words)]) != string(i.field) {

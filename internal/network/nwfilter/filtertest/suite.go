@@ -3,6 +3,7 @@ package filtertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,7 +79,8 @@ func document(direction, element string) string {
 	return fmt.Sprintf(`<filter name='one' chain='root'><rule action='drop' direction='%s' priority='500'>%s</rule></filter>`, direction, element)
 }
 
-// every attaches a filter of one rule for each attribute, and its opposite, and sends what it is about and what not.
+// every attaches a filter of one rule for each attribute, and its opposite, and sends what it is about and what not. What the element
+// says of it stands in the rule, and then in the NIC's variables.
 func every(t *testing.T, o Options, r *Rig) {
 	for _, a := range attributes() {
 		for _, d := range []nwfilter.Direction{nwfilter.Out, nwfilter.In} {
@@ -87,37 +89,61 @@ func every(t *testing.T, o Options, r *Rig) {
 				if a.positive && element == not {
 					continue
 				}
-				p, err := compile(nil, document(d.String(), element))
-				if err != nil {
-					t.Errorf("%v", err)
-					continue
+				variable, params := variables(element)
+				for doc, params := range map[string]nwfilter.Params{element: nil, variable: params} {
+					r.one(t, o, a, d, doc, params, drops)
 				}
-				err = r.Backend.Apply(context.Background(), []nwfilter.Port{p}, nil)
-				if o.refuses(element) {
-					if err == nil {
-						t.Errorf("%s: not refused", element)
-					}
-					continue
-				}
-				if err != nil {
-					t.Errorf("%s: %v", element, err)
-					continue
-				}
-				r.expect(d, element, a.hit, !drops[0])
-				r.expect(d, element, a.miss, !drops[1])
-				r.expect(d, element, a.other, true)
-				r.expect(d, element, a.cut, false)
-				against := nwfilter.In
-				if d == nwfilter.In {
-					against = nwfilter.Out
-				}
-				if len(p.Program.Packet) > 0 {
-					continue // what is refused one way is refused the other, for the answers of the same connection
-				}
-				r.expect(against, element+" (of the other direction)", a.hit, true)
 			}
 		}
 	}
+}
+
+// one attaches a filter of one rule. drops are of the frames that have the attribute, and of those that have another value of it.
+func (r *Rig) one(t *testing.T, o Options, a attribute, d nwfilter.Direction, element string, params nwfilter.Params, drops [2]bool) {
+	t.Helper()
+	p, err := compile(params, document(d.String(), element))
+	if err != nil {
+		t.Errorf("%v", err)
+		return
+	}
+	err = r.Backend.Apply(context.Background(), []nwfilter.Port{p}, nil)
+	if o.refuses(element) {
+		if err == nil {
+			t.Errorf("%s: not refused", element)
+		}
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", element, err)
+		return
+	}
+	r.expect(d, element, a.hit, !drops[0])
+	r.expect(d, element, a.miss, !drops[1])
+	r.expect(d, element, a.other, true)
+	r.expect(d, element, a.cut, false)
+	against := nwfilter.In
+	if d == nwfilter.In {
+		against = nwfilter.Out
+	}
+	if len(p.Program.Packet) > 0 {
+		return // what is refused one way is refused the other, for the answers of the same connection
+	}
+	r.expect(against, element+" (of the other direction)", a.hit, true)
+}
+
+// variables is the element with a variable for each value that can be one, and their values.
+func variables(element string) (string, nwfilter.Params) {
+	params := nwfilter.Params{}
+	parts := strings.Split(element, "'")
+	for i := 1; i < len(parts); i += 2 {
+		if words := strings.Fields(parts[i-1]); slices.Contains([]string{"match=", "protocol=", "flags=", "ipsetflags=", "ipset=", "state="}, words[len(words)-1]) {
+			continue
+		}
+		name := fmt.Sprintf("V%d", i/2)
+		params[name] = []string{parts[i]}
+		parts[i] = "$" + name
+	}
+	return strings.Join(parts, "'"), params
 }
 
 // expect holds that all of the frames come through, or none. What goes to the guest comes from another guest and from the host.

@@ -34,11 +34,10 @@ func (r *renderer) conditions(rule *nwfilter.Rule) (exprs, error) {
 			needed[key] = true
 			x = x.and(n)
 		}
-		y, err := r.match(rule, m)
-		if err != nil {
+		var err error
+		if x, err = r.match(x, rule, m); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Field, err)
 		}
-		x = x.and(y)
 		if len(x) > maxAlternatives {
 			return x, nil
 		}
@@ -119,34 +118,25 @@ func (r *renderer) ofConnection(rule *nwfilter.Rule) exprs {
 	return x
 }
 
-// keyed are the fields whose values can be elements of a set beside the port's name.
-func keyed(f nwfilter.Field) (nft.Field, bool) {
-	k, ok := map[nwfilter.Field]nft.Field{
-		nwfilter.EtherSrc: nft.EtherSaddr, nwfilter.EtherDst: nft.EtherDaddr,
-		nwfilter.ARPSrcMAC: nft.ARPSaddrEther, nwfilter.ARPDstMAC: nft.ARPDaddrEther,
-		nwfilter.ARPSrcIP: nft.ARPSaddrIP, nwfilter.ARPDstIP: nft.ARPDaddrIP,
-		nwfilter.IPv4Src: nft.IPSaddr, nwfilter.IPv4Dst: nft.IPDaddr, nwfilter.IPv6Src: nft.IP6Saddr, nwfilter.IPv6Dst: nft.IP6Daddr,
-	}[f]
-	return k, ok
+// inSet reports whether a rule can look a field up in a set, beside the port's name.
+func inSet(f nwfilter.Field) bool {
+	_, ok := placeOf(f)
+	return ok || f == nwfilter.IPProtocol
 }
 
-// inSet reports whether a rule can look its slot up in a set. nf_tables names addresses of ARP and of IP after their type of
-// frame only; those of RARP stand in the rules.
-func inSet(rule *nwfilter.Rule, m *nwfilter.Match) bool {
-	f, ok := keyed(m.Field)
+// lookedUp is the field of nf_tables, behind what the rule compares before it.
+func lookedUp(f nwfilter.Field, six bool, before []nft.Expr) (nft.Field, bool) {
+	p, ok := placeOf(f)
+	if f == nwfilter.IPProtocol {
+		if six {
+			return nft.L4Proto, true
+		}
+		p, ok = place{nft.NetworkHeader, 9}, true
+	}
 	if !ok {
-		return false
+		return "", false
 	}
-	t, _ := rule.Protocol.EtherType()
-	switch f {
-	case nft.ARPSaddrEther, nft.ARPDaddrEther, nft.ARPSaddrIP, nft.ARPDaddrIP:
-		return t == 0x0806
-	case nft.IPSaddr, nft.IPDaddr:
-		return t == 0x0800
-	case nft.IP6Saddr, nft.IP6Daddr:
-		return t == 0x86dd
-	}
-	return true
+	return nft.FieldAt(before, p.base, p.offset, f.Width())
 }
 
 // written reports whether a slot's values stand in the rules, for some rule at least.
@@ -154,7 +144,7 @@ func written(p *nwfilter.Program, slot nwfilter.SlotName) bool {
 	some := func(rules []nwfilter.Rule) bool {
 		for i := range rules {
 			for j := range rules[i].Matches {
-				if m := &rules[i].Matches[j]; m.Slot == slot && !inSet(&rules[i], m) {
+				if m := &rules[i].Matches[j]; m.Slot == slot && !inSet(m.Field) {
 					return true
 				}
 			}
@@ -169,32 +159,46 @@ func written(p *nwfilter.Program, slot nwfilter.SlotName) bool {
 	return some(p.Packet)
 }
 
-// match is one condition of a rule.
-func (r *renderer) match(rule *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
+// match adds one condition of a rule to those before it.
+func (r *renderer) match(x exprs, rule *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
 	if m.Slot == "" {
-		return literal(rule, m)
+		y, err := literal(rule, m)
+		return x.and(y), err
 	}
-	if !inSet(rule, m) {
-		var out exprs
-		for _, v := range r.port.Values[m.Slot] {
-			x, err := literal(rule, &nwfilter.Match{Field: m.Field, Not: m.Not, Value: v})
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, x...)
+	if inSet(m.Field) {
+		return r.lookUp(x, rule, m)
+	}
+	var out exprs
+	for _, v := range r.port.Values[m.Slot] {
+		y, err := literal(rule, &nwfilter.Match{Field: m.Field, Not: m.Not, Value: v})
+		if err != nil {
+			return nil, err
 		}
-		return out, nil
+		out = append(out, y...)
 	}
+	return x.and(out), nil
+}
+
+// lookUp has the port's values in the slot's set.
+func (r *renderer) lookUp(x exprs, rule *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
 	slot, err := slotOf(r.port.Program, m.Slot)
 	if err != nil {
 		return nil, err
 	}
-	f, _ := keyed(m.Field)
 	port := nft.IIfName
 	if rule.Direction == nwfilter.In {
 		port = nft.OIfName
 	}
-	return one(nft.In{Key: []nft.Term{{Field: port}, {Field: f}}, Not: m.Not, Set: setName(slot)}), nil
+	out := make(exprs, 0, len(x))
+	for _, before := range x {
+		f, ok := lookedUp(m.Field, rule.Protocol.IPv6(), before)
+		if !ok {
+			return nil, errOther
+		}
+		in := nft.In{Key: []nft.Term{{Field: port}, {Field: f}}, Not: m.Not, Set: setName(slot)}
+		out = append(out, append(append([]nft.Expr(nil), before...), in))
+	}
+	return out, nil
 }
 
 func slotOf(p *nwfilter.Program, name nwfilter.SlotName) (nwfilter.Slot, error) {

@@ -12,7 +12,7 @@ import (
 
 // version changes whenever the same Program is rendered otherwise than before, so that the chains of an older build are
 // not taken for ours.
-const version = "1"
+const version = "2"
 
 // abilities are what the kernel can do for bridges; see probe.
 type abilities struct {
