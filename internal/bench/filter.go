@@ -107,21 +107,22 @@ func (b *filterBench) rounds(n int) int {
 	return max(min(b.o.Rounds, 2), b.o.Rounds/4)
 }
 
-// port compiles the filter of the n-th NIC.
-func (b *filterBench) port(set nwfilter.Set, n int) (nwfilter.Port, error) {
-	program, values, err := nwfilter.Compile(set, filtered, nwfilter.Params{"MAC": {filteredMAC(n).String()}, "IP": {filteredIP(n).String()}})
+// filteredPort compiles the filter of the n-th NIC.
+func filteredPort(c *nwfilter.Compiler, n int) (nwfilter.Port, error) {
+	program, values, err := c.Compile(filtered, nwfilter.Params{"MAC": {filteredMAC(n).String()}, "IP": {filteredIP(n).String()}})
 	if err != nil {
 		return nwfilter.Port{}, err
 	}
 	return nwfilter.Port{Name: filteredName(n), Program: program, Values: values}, nil
 }
 
-// ports are those of n NICs.
-func (b *filterBench) ports(set nwfilter.Set, n int) ([]nwfilter.Port, error) {
+// filteredPorts are those of n NICs, with filters that nobody has compiled yet.
+func filteredPorts(set nwfilter.Set, n int) ([]nwfilter.Port, error) {
+	c := nwfilter.NewCompiler(set)
 	all := make([]nwfilter.Port, n)
 	for i := range all {
 		var err error
-		if all[i], err = b.port(set, i); err != nil {
+		if all[i], err = filteredPort(c, i); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +143,7 @@ func (b *filterBench) packets(ctx context.Context, few, most int) ([]Series, err
 		if err != nil {
 			return nil, err
 		}
-		ports, err := b.ports(b.shipped, n)
+		ports, err := filteredPorts(b.shipped, n)
 		if err != nil {
 			return nil, err
 		}

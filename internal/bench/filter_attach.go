@@ -56,12 +56,13 @@ func (b *filterBench) attach(ctx context.Context, w *filterWorld, n int, times *
 	if err != nil {
 		return 0, err
 	}
+	compiler := nwfilter.NewCompiler(b.shipped)
 	names := make([]string, n)
 	var compiled, last time.Duration
 	began := time.Now()
 	for i := range n {
 		started := time.Now()
-		p, err := b.port(b.shipped, i)
+		p, err := filteredPort(compiler, i)
 		if err != nil {
 			return 0, err
 		}
@@ -92,7 +93,7 @@ func (b *filterBench) redefining(ctx context.Context, n int) ([]Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := b.ports(b.shipped, n)
+	ports, err := filteredPorts(b.shipped, n)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (b *filterBench) redefine(ctx context.Context, w *filterWorld, set nwfilter
 		return 0, err
 	}
 	began := time.Now()
-	ports, err := b.ports(set, n)
+	ports, err := filteredPorts(set, n)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +156,7 @@ func (b *filterBench) floor(ctx context.Context) (*filterFloor, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.port(b.shipped, 0)
+	p, err := filteredPort(nwfilter.NewCompiler(b.shipped), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,10 @@ func (f *Filters) attach(ctx context.Context, bindings []Binding) error {
 	bindings = slices.Clone(bindings)
 	changes := make([]nwfilter.Port, 0, len(bindings))
 	for i, b := range bindings {
-		b, err := f.follow(f.filters(), b)
+		b, err := f.follow(f.compilers(), b)
 		var p nwfilter.Port
 		if err == nil {
-			p, err = compile(f.filters(), b)
+			p, err = compile(f.compilers(), b)
 		}
 		if err != nil {
 			f.unfollow(bindings[:i+1])
@@ -66,7 +66,7 @@ func (f *Filters) setBack(ctx context.Context, bindings []Binding) error {
 			gone = append(gone, b.Port)
 			continue
 		}
-		if p, err := compile(f.filters(), before); err == nil {
+		if p, err := compile(f.compilers(), before); err == nil {
 			was = append(was, p)
 		}
 	}
@@ -208,7 +208,7 @@ func (f *Filters) difference(ctx context.Context, keep func(port string) bool) (
 	}
 	have = maps.Clone(have)
 	for _, b := range f.Bindings() {
-		p, err := compile(f.filters(), b)
+		p, err := compile(f.compilers(), b)
 		if err != nil {
 			if _, has := have[b.Port]; has { // what it was given last is better than nothing
 				delete(have, b.Port)
@@ -250,5 +250,5 @@ func (f *Filters) Program(port string) (nwfilter.Port, error) {
 	if !ok {
 		return nwfilter.Port{}, fmt.Errorf("%s has no filter", port)
 	}
-	return compile(f.filters(), b)
+	return compile(f.compilers(), b)
 }

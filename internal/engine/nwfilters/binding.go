@@ -156,7 +156,7 @@ func (f *Filters) CreateNWFilterBinding(ctx context.Context, xml string, _ uint3
 	if _, taken := f.Bound(b.Port); taken {
 		return server.NWFilterBinding{}, virterr.New(virterr.OperationFailed, "binding '%s' already exists", b.Port).In(virterr.FromNWFilter)
 	}
-	if _, err := compile(f.filters(), b); err != nil {
+	if _, err := compile(f.compilers(), b); err != nil {
 		return server.NWFilterBinding{}, about(b, err)
 	}
 	item := store.Item[head]{Key: b.Port, Head: head{Name: b.Port, UUID: b.Owner}, Doc: doc.Format()}
@@ -219,9 +219,9 @@ func about(b Binding, err error) error {
 
 // Check reports why a NIC cannot have what it is to have; nothing is changed.
 func (f *Filters) Check(b Binding) error {
-	_, err := compile(f.filters(), b)
+	_, err := compile(f.compilers(), b)
 	if err == nil && b.Filter != "" {
-		_, err = b.learns(f.filters())
+		_, err = b.learns(f.compilers())
 	}
 	if err != nil {
 		return about(b, err)
@@ -231,7 +231,7 @@ func (f *Filters) Check(b Binding) error {
 
 // Learning is how the addresses of a link are learned; "" is not.
 func (f *Filters) Learning(b Binding) string {
-	if mode, err := b.learns(f.filters()); err == nil && mode != learn.None {
+	if mode, err := b.learns(f.compilers()); err == nil && mode != learn.None {
 		return string(mode)
 	}
 	return ""

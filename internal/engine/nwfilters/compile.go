@@ -28,8 +28,8 @@ const (
 var errMissing = errors.New("there is no filter of that name; define it first (virsh nwfilter-define)")
 
 // compile is what the back end is to have for a link.
-func compile(set nwfilter.Set, b Binding) (nwfilter.Port, error) {
-	if b.Filter != "" && set[b.Filter] == nil {
+func compile(c *compilers, b Binding) (nwfilter.Port, error) {
+	if b.Filter != "" && c.set[b.Filter] == nil {
 		return nwfilter.Port{}, errMissing
 	}
 	params := nwfilter.Params{}
@@ -39,9 +39,14 @@ func compile(set nwfilter.Set, b Binding) (nwfilter.Port, error) {
 	if params[varMAC] == nil {
 		params[varMAC] = []string{strings.ToLower(b.MAC)}
 	}
-	root, set, err := b.judge(set)
+	root := b.Filter
+	var made []*spec.Filter
+	learning, err := b.learning(c)
 	if err != nil {
 		return nwfilter.Port{}, err
+	}
+	if learning != nil {
+		root, made = learning.Name, append(made, learning)
 	}
 	if mode, err := b.mode(); err == nil && mode != learn.None {
 		addresses(params, b.Learned)
@@ -52,9 +57,9 @@ func compile(set nwfilter.Set, b Binding) (nwfilter.Port, error) {
 			return nwfilter.Port{}, err
 		}
 		params[varPin] = []string{strings.ToLower(b.MAC)}
-		set, root = with(set, doc), doc.Name
+		root, made = doc.Name, append(made, doc)
 	}
-	program, values, err := nwfilter.Compile(set, root, params)
+	program, values, err := c.with(made...).Compile(root, params)
 	if err != nil {
 		return nwfilter.Port{}, err
 	}
@@ -79,26 +84,22 @@ func addresses(params nwfilter.Params, known []netip.Addr) {
 	}
 }
 
-// judge is the filter that judges a NIC's frames now, "" for none, and a set that has it. As long as it asks for an address that
-// has to be learned first, it is one that lets pass what that takes.
-func (b Binding) judge(set nwfilter.Set) (string, nwfilter.Set, error) {
+// learning is the filter that judges a NIC's frames as long as its own asks for an address that has to be learned first; nil is
+// none. It lets pass what that takes.
+func (b Binding) learning(c *compilers) (*spec.Filter, error) {
 	if b.Filter == "" {
-		return "", set, nil
+		return nil, nil
 	}
-	mode, err := b.learns(set)
-	if err != nil || mode == learn.None || len(b.Learned) > 0 || b.Values(varIPv4) != nil || !asks(set, b.Filter, varIPv4) {
-		return b.Filter, set, err
+	mode, err := b.learns(c)
+	if err != nil || mode == learn.None || len(b.Learned) > 0 || b.Values(varIPv4) != nil || !c.asks(b.Filter, varIPv4) {
+		return nil, err
 	}
-	doc, err := nwfilter.Learning(mode == learn.DHCP, b.Values(varServers) != nil)
-	if err != nil {
-		return "", nil, err
-	}
-	return doc.Name, with(set, doc), nil
+	return nwfilter.Learning(mode == learn.DHCP, b.Values(varServers) != nil)
 }
 
 // asks reports whether a filter, or one that it leads to, has a variable.
-func asks(set nwfilter.Set, root, variable string) bool {
-	names, err := nwfilter.Variables(set, root)
+func (c *compilers) asks(root, variable string) bool {
+	names, err := c.asked(root)
 	return err == nil && slices.Contains(names, variable)
 }
 

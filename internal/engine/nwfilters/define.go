@@ -32,7 +32,8 @@ func (f *Filters) DefineNWFilter(ctx context.Context, xml string, _ uint32) (ser
 	if err := nwfilter.CheckReferences(next, doc.Name); err != nil {
 		return server.NWFilter{}, virterr.New(virterr.OperationFailed, "network filter '%s': %w", doc.Name, err).In(virterr.FromNWFilter)
 	}
-	changes, err := f.recompiled(next, doc.Name)
+	compiled := newCompilers(next)
+	changes, err := f.recompiled(compiled, doc.Name)
 	if err != nil {
 		return server.NWFilter{}, err
 	}
@@ -43,7 +44,7 @@ func (f *Filters) DefineNWFilter(ctx context.Context, xml string, _ uint32) (ser
 	if err := f.apply(ctx, changes, nil); err != nil {
 		return server.NWFilter{}, f.takeBack(context.WithoutCancel(ctx), doc, old, changes, err)
 	}
-	f.replace(next, doc.Name, true)
+	f.replace(compiled, doc.Name, true)
 	f.refollow(changes)
 	return refOf(doc), nil
 }
@@ -93,13 +94,13 @@ func (f *Filters) identify(doc *spec.Filter) (old *spec.Filter, err error) {
 }
 
 // recompiled are the ports that use a filter, as they are with another set. None is changed yet.
-func (f *Filters) recompiled(set nwfilter.Set, name string) ([]nwfilter.Port, error) {
+func (f *Filters) recompiled(c *compilers, name string) ([]nwfilter.Port, error) {
 	var out []nwfilter.Port
 	for _, b := range f.Bindings() {
-		if _, uses := path(set, b.Filter, name); !uses {
+		if _, uses := path(c.set, b.Filter, name); !uses {
 			continue
 		}
-		p, err := compile(set, b)
+		p, err := compile(c, b)
 		if err != nil {
 			return nil, virterr.New(virterr.OperationFailed, "network filter '%s' is used by %s, which could not have it so: %w", name, b.who(), err).In(virterr.FromNWFilter)
 		}
@@ -119,7 +120,7 @@ func (f *Filters) takeBack(ctx context.Context, doc, old *spec.Filter, changes [
 	}
 	was := make([]nwfilter.Port, 0, len(changes))
 	for _, p := range changes {
-		if one, cerr := compile(f.filters(), f.ports[p.Name]); cerr == nil {
+		if one, cerr := compile(f.compilers(), f.ports[p.Name]); cerr == nil {
 			was = append(was, one)
 		}
 	}
@@ -131,10 +132,10 @@ func (f *Filters) takeBack(ctx context.Context, doc, old *spec.Filter, changes [
 }
 
 // replace publishes another set.
-func (f *Filters) replace(set nwfilter.Set, name string, owned bool) {
+func (f *Filters) replace(c *compilers, name string, owned bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.set = set
+	f.compiled = c
 	if owned {
 		f.owned[name] = true
 	} else {
@@ -167,7 +168,7 @@ func (f *Filters) UndefineNWFilter(ctx context.Context, uuid spec.UUID) error {
 	if err := f.defs.Delete(uuid.String()); err != nil {
 		return fmt.Errorf("remove network filter '%s': %w", doc.Name, err)
 	}
-	f.replace(next, doc.Name, false)
+	f.replace(newCompilers(next), doc.Name, false)
 	return nil
 }
 

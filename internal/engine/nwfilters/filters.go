@@ -51,10 +51,10 @@ type Filters struct {
 	// restored says that ports has all bindings, and certain that the back end has them, unless somebody else changes it.
 	restored, certain bool
 
-	mu    sync.RWMutex
-	set   nwfilter.Set       // with those that come with taproom; replaced, never changed
-	ports map[string]Binding // by the name of the link
-	owned map[string]bool    // names of the filters that are defined here
+	mu       sync.RWMutex
+	compiled *compilers         // of all filters, with those that come with taproom; replaced, and its set never changed
+	ports    map[string]Binding // by the name of the link
+	owned    map[string]bool    // names of the filters that are defined here
 }
 
 var _ server.NWFilters = (*Filters)(nil)
@@ -67,10 +67,9 @@ type head struct {
 
 // Open reads what is defined, and what clients bound. Nothing is attached yet: Restore does that.
 func Open(cfg Config) (*Filters, error) {
-	f := &Filters{cfg: cfg, set: maps.Clone(cfg.Shipped), ports: map[string]Binding{}, known: map[string][]learn.Learned{}, owned: map[string]bool{}}
-	if f.set == nil {
-		f.set = nwfilter.Set{}
-	}
+	f := &Filters{cfg: cfg, ports: map[string]Binding{}, known: map[string][]learn.Learned{}, owned: map[string]bool{}}
+	set := nwfilter.Set{}
+	maps.Copy(set, cfg.Shipped)
 	var err error
 	if f.defs, err = store.Open[head](cfg.Kernel, cfg.Definitions, true); err != nil {
 		return nil, err
@@ -84,14 +83,15 @@ func Open(cfg Config) (*Filters, error) {
 	if err := f.loadLearned(); err != nil {
 		return nil, err
 	}
-	if err := f.loadFilters(); err != nil {
+	if err := f.loadFilters(set); err != nil {
 		return nil, err
 	}
+	f.compiled = newCompilers(set)
 	return f, f.loadBindings()
 }
 
 // loadFilters adds what is defined to what comes with taproom.
-func (f *Filters) loadFilters() error {
+func (f *Filters) loadFilters(set nwfilter.Set) error {
 	items, damaged, err := f.defs.Load()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (f *Filters) loadFilters() error {
 			f.cfg.Problem("the state file " + f.defs.Path(i.Key) + " of network filter '" + i.Head.Name + "' holds no such filter; it is left alone: define the filter again")
 			continue
 		}
-		f.set[doc.Name], f.owned[doc.Name] = doc, true
+		set[doc.Name], f.owned[doc.Name] = doc, true
 	}
 	return nil
 }
@@ -147,10 +147,13 @@ func (f *Filters) NWFilterXML(uuid spec.UUID) (string, error) {
 }
 
 // filters are all filters there are now. The map is shared: do not change it.
-func (f *Filters) filters() nwfilter.Set {
+func (f *Filters) filters() nwfilter.Set { return f.compilers().set }
+
+// compilers are those of all filters there are now.
+func (f *Filters) compilers() *compilers {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.set
+	return f.compiled
 }
 
 func (f *Filters) byUUID(uuid spec.UUID) (*spec.Filter, error) {

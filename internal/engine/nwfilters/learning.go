@@ -33,8 +33,8 @@ type learned struct {
 
 // follow has the addresses of a NIC learned, where its filter asks for what nobody says, and returns it with those that are
 // known by now. The caller holds change.
-func (f *Filters) follow(set nwfilter.Set, b Binding) (Binding, error) {
-	mode, err := b.learns(set)
+func (f *Filters) follow(c *compilers, b Binding) (Binding, error) {
+	mode, err := b.learns(c)
 	if err != nil {
 		return b, err
 	}
@@ -72,12 +72,12 @@ func (f *Filters) follow(set nwfilter.Set, b Binding) (Binding, error) {
 
 // learns is how the addresses of a NIC are learned with a set of filters: not where its filter asks for none, nor where its
 // document names them.
-func (b Binding) learns(set nwfilter.Set) (learn.Mode, error) {
+func (b Binding) learns(c *compilers) (learn.Mode, error) {
 	mode, err := b.mode()
 	if err != nil || mode == learn.None || b.Filter == "" {
 		return learn.None, err
 	}
-	names, err := nwfilter.Variables(set, b.Filter)
+	names, err := c.asked(b.Filter)
 	if err != nil {
 		return learn.None, err
 	}
@@ -105,7 +105,7 @@ func (f *Filters) learnedOf(changes []learn.Change) {
 		if b.Learned = c.Addresses; c.Renewed {
 			continue
 		}
-		p, err := compile(f.filters(), b)
+		p, err := compile(f.compilers(), b)
 		if err != nil {
 			f.cfg.Log.Error("a NIC does not get the addresses that were learned", "link", c.Port, "error", err)
 			continue
@@ -172,7 +172,7 @@ func (f *Filters) Close() {
 func (f *Filters) unfollow(all []Binding) {
 	for _, b := range all {
 		if before, ok := f.Bound(b.Port); ok {
-			if _, err := f.follow(f.filters(), before); err == nil {
+			if _, err := f.follow(f.compilers(), before); err == nil {
 				continue
 			}
 		}
@@ -186,7 +186,7 @@ func (f *Filters) unfollow(all []Binding) {
 func (f *Filters) refollow(ports []nwfilter.Port) {
 	var all []Binding
 	for _, p := range ports {
-		b, err := f.follow(f.filters(), f.ports[p.Name])
+		b, err := f.follow(f.compilers(), f.ports[p.Name])
 		if err != nil {
 			f.cfg.Problem(fmt.Sprintf("the addresses of %s are not learned: %v", b.who(), err))
 		}
@@ -199,7 +199,7 @@ func (f *Filters) refollow(ports []nwfilter.Port) {
 func (f *Filters) recall() {
 	var all []Binding
 	for _, b := range f.Bindings() {
-		next, err := f.follow(f.filters(), b)
+		next, err := f.follow(f.compilers(), b)
 		if err != nil && f.filters()[b.Filter] != nil {
 			f.cfg.Problem(fmt.Sprintf("the addresses of %s are not learned: %v", b.who(), err))
 		}

@@ -12,27 +12,30 @@ import (
 // it. Errors are *MissingError, *LoopError, *RuleFrameError, *RuleError, *VariableError and *SizeError, each with the path
 // of references that leads to what is wrong.
 func Compile(set Set, root string, params Params) (*Program, Values, error) {
-	vars := make(map[string]variable, len(params))
-	for name, values := range params {
-		if len(values) > 0 {
-			vars[name] = variable{values: values, fromNIC: true}
-		}
-	}
-	t := &tree{set: set, root: root, parsed: map[string][]*parsed{}}
-	if err := t.walk([]string{root}, vars); err != nil {
+	c, err := compileAll(set, root, params)
+	if err != nil {
 		return nil, nil, err
+	}
+	return c.program(), c.values, nil
+}
+
+// compileAll compiles all rules.
+func compileAll(set Set, root string, params Params) (*compiler, error) {
+	t := &tree{set: set, root: root, parsed: map[string][]*parsed{}}
+	if err := t.walk([]string{root}, params.variables()); err != nil {
+		return nil, err
 	}
 	if err := t.unknown(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c := &compiler{root: root, values: Values{}, chains: map[string]*Chain{}}
 	slices.SortStableFunc(t.all, func(a, b instance) int { return cmp.Compare(a.priority, b.priority) })
 	for i := range t.all {
 		if err := c.add(&t.all[i]); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return c.program(), c.values, nil
+	return c, nil
 }
 
 // unknown reports the variables without a value.
@@ -68,6 +71,9 @@ type compiler struct {
 	chains map[string]*Chain
 	packet []Rule
 	rules  int
+
+	opened  []open // the uses of variables that became slots
+	written bool   // a value that the NIC gives stands in a rule
 }
 
 // add compiles one rule in one place, for every combination of values that has to be written out.

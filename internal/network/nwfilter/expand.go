@@ -74,6 +74,7 @@ func (c *compiler) expansion(in *instance) (*expansion, error) {
 			continue
 		}
 		if _, counted := x.length[u.access.iterator]; !in.open(u) || counted && len(values) > 1 {
+			c.written = c.written || in.vars[u.access.name].fromNIC
 			continue
 		}
 		slot, err := c.slot(in, u, values)
@@ -81,6 +82,7 @@ func (c *compiler) expansion(in *instance) (*expansion, error) {
 			return nil, err
 		}
 		x.slots[u] = slot
+		c.opened = append(c.opened, open{in, u})
 	}
 	return x, nil
 }

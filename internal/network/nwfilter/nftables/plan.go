@@ -19,7 +19,8 @@ type plan struct {
 	// ahead makes what no frame meets before tx.
 	ahead *nft.Transaction
 
-	ports    map[string]*attachedPort // what becomes of those that change; nil: nothing is left
+	wanted   map[*nwfilter.Program]string // what identifies Programs whose chains have no port's values
+	ports    map[string]*attachedPort     // what becomes of those that change; nil: nothing is left
 	programs map[string]*attachedProgram
 	sets     map[string]nft.Set // made
 	marking  bool
@@ -82,7 +83,13 @@ func (p *plan) make(changes []nwfilter.Port, gone []string) error {
 // program finds the chains of a port's Program, or renders them. Those that somebody has damaged are left to their end, and
 // made anew beside.
 func (p *plan) program(rendered map[string]*chains, port nwfilter.Port) (c *chains, made bool, err error) {
-	wanted := identify(port, p.b.can)
+	wanted := p.wanted[port.Program]
+	if wanted == "" {
+		var shared bool
+		if wanted, shared = identify(port, p.b.can); shared {
+			p.wanted[port.Program] = wanted
+		}
+	}
 	if c := rendered[wanted]; c != nil {
 		return c, false, nil
 	}

@@ -42,16 +42,19 @@ type renderer struct {
 	jumped map[string]bool   // the jumps to chains that drop what is cut short, by the chain that they are in
 }
 
-// identify names the chains of a Program. Values that are no elements of sets, but stand in the rules, are part of it.
-func identify(p nwfilter.Port, can abilities) string {
+// identify names the chains of a Program. Values that are no elements of sets, but stand in the rules, are part of it; without any,
+// all ports share the chains.
+func identify(p nwfilter.Port, can abilities) (id string, shared bool) {
+	shared = true
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %v %v\n", version, p.Program.Key, can.conntrack, can.reject)
 	for _, s := range p.Program.Slots {
 		if written(p.Program, s.Name) {
+			shared = false
 			fmt.Fprintf(h, "%s %x\n", s.Name, p.Values[s.Name])
 		}
 	}
-	return "p" + hex.EncodeToString(h.Sum(nil))[:20]
+	return "p" + hex.EncodeToString(h.Sum(nil))[:20], shared
 }
 
 // render makes the chains of a port's Program.

@@ -1,0 +1,104 @@
+package nwfilter
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Compiler compiles filters of one Set for many NICs. NICs whose parameters differ in nothing but values that their Program leaves open
+// get the same Program, which is made once. The filters of the Set must not change. Its methods may be called from several goroutines.
+type Compiler struct {
+	set Set
+
+	mu    sync.Mutex
+	made  map[string]made     // by root and the shape of parameters
+	whole map[string]*Program // by Key
+}
+
+// made is a Program whose rules have no value of a variable in them, and what its slots are read from.
+type made struct {
+	program *Program
+	slots   []open
+}
+
+// open is a use of a variable that became a slot.
+type open struct {
+	in *instance
+	u  *use
+}
+
+// NewCompiler returns a Compiler for the filters of a set.
+func NewCompiler(set Set) *Compiler {
+	return &Compiler{set: set, made: map[string]made{}, whole: map[string]*Program{}}
+}
+
+// Compile does what the function Compile does, with the same errors.
+func (c *Compiler) Compile(root string, params Params) (*Program, Values, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	shape := params.shape(root)
+	if m, ok := c.made[shape]; ok {
+		if values, err := m.values(params); err == nil {
+			return m.program, values, nil
+		}
+	}
+	x, err := compileAll(c.set, root, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := x.program()
+	if same := c.whole[p.Key]; same != nil {
+		p = same
+	}
+	c.whole[p.Key] = p
+	if !x.written {
+		c.made[shape] = made{program: p, slots: x.opened}
+	}
+	return p, x.values, nil
+}
+
+// shape is what a Program can depend on where no value is written into its rules: which variables there are, and how many values each
+// has.
+func (p Params) shape(root string) string {
+	names := make([]string, 0, len(p))
+	for name := range p {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b := strconv.AppendQuote(nil, root)
+	for _, name := range names {
+		b = strconv.AppendQuote(append(b, ' '), name)
+		b = strconv.AppendInt(append(b, ' '), int64(len(p[name])), 10)
+	}
+	return string(b)
+}
+
+// values reads what another NIC has for the slots.
+func (m *made) values(params Params) (Values, error) {
+	c := &compiler{values: Values{}}
+	vars := params.variables()
+	for _, o := range m.slots {
+		in := *o.in
+		in.vars = vars
+		values, err := in.list(o.u)
+		if err == nil {
+			_, err = c.slot(&in, o.u, values)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c.values, nil
+}
+
+// variables are the parameters as variables.
+func (p Params) variables() map[string]variable {
+	vars := make(map[string]variable, len(p))
+	for name, values := range p {
+		if len(values) > 0 {
+			vars[name] = variable{values: values, fromNIC: true}
+		}
+	}
+	return vars
+}
