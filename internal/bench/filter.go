@@ -116,7 +116,7 @@ func filteredPort(c *nwfilter.Compiler, n int) (nwfilter.Port, error) {
 	return nwfilter.Port{Name: filteredName(n), Program: program, Values: values}, nil
 }
 
-// filteredPorts are those of n NICs, with filters that nobody has compiled yet.
+// filteredPorts compiles the filter of n NICs, with a Compiler of its own.
 func filteredPorts(set nwfilter.Set, n int) ([]nwfilter.Port, error) {
 	c := nwfilter.NewCompiler(set)
 	all := make([]nwfilter.Port, n)

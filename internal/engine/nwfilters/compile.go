@@ -85,7 +85,7 @@ func addresses(params nwfilter.Params, known []netip.Addr) {
 }
 
 // learning is the filter that judges a NIC's frames as long as its own asks for an address that has to be learned first; nil is
-// none. It lets pass what that takes.
+// none. It lets the packets pass from which addresses are learned.
 func (b Binding) learning(c *compilers) (*spec.Filter, error) {
 	if b.Filter == "" {
 		return nil, nil

@@ -8,16 +8,16 @@ import (
 	"taproom/internal/spec"
 )
 
-// compilers compile the filters of one set for NICs, of which some are judged by a filter that is made for them.
+// compilers hold the Compilers of a set of filters: of the set itself, and of the set with filters that are made for a NIC.
 type compilers struct {
 	set nwfilter.Set
 
 	mu        sync.Mutex
-	by        map[string]*nwfilter.Compiler // by the names of the filters that the set lacks
+	by        map[string]*nwfilter.Compiler // by the names of the filters that are added to the set
 	variables map[string]variables          // by filter
 }
 
-// variables are the names of those that a filter asks for, or why that is not known.
+// variables are the names of the variables of a filter, or the error of reading it.
 type variables struct {
 	names []string
 	err   error
@@ -27,7 +27,7 @@ func newCompilers(set nwfilter.Set) *compilers {
 	return &compilers{set: set, by: map[string]*nwfilter.Compiler{}, variables: map[string]variables{}}
 }
 
-// with compiles the filters of the set and these, whose names say all that is in them.
+// with returns the Compiler of the set and these filters. Filters of the same name must be equal.
 func (c *compilers) with(docs ...*spec.Filter) *nwfilter.Compiler {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *compilers) with(docs ...*spec.Filter) *nwfilter.Compiler {
 	return one
 }
 
-// asked are the variables that a filter and those below it ask for.
+// asked returns the variables of a filter and of the filters that it refers to.
 func (c *compilers) asked(root string) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,7 +52,7 @@ type Filters struct {
 	restored, certain bool
 
 	mu       sync.RWMutex
-	compiled *compilers         // of all filters, with those that come with taproom; replaced, and its set never changed
+	compiled *compilers         // of all filters, shipped and defined; replaced, its set is never changed
 	ports    map[string]Binding // by the name of the link
 	owned    map[string]bool    // names of the filters that are defined here
 }
@@ -149,7 +149,7 @@ func (f *Filters) NWFilterXML(uuid spec.UUID) (string, error) {
 // filters are all filters there are now. The map is shared: do not change it.
 func (f *Filters) filters() nwfilter.Set { return f.compilers().set }
 
-// compilers are those of all filters there are now.
+// compilers returns the Compilers of the present filters.
 func (f *Filters) compilers() *compilers {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -7,14 +7,14 @@ import (
 )
 
 // Raw is a run of 1, 2, 4, 6 or 16 bytes of a frame as part of a key, in family bridge: `@nh,64,48`. It is for bytes that no other Field
-// names where the rule stands; naming such a field by its place is refused, since the dump shows the name. The kernel takes such a key
-// for a set of any type of that size and nft 1.0.6 lists it; nft takes it itself for sets alone that are declared by typeof.
+// names at this place of the rule; a Raw where a name exists is refused, since the dump shows the name. The kernel accepts the key
+// for a set of any type of that size and nft 1.0.6 lists it; as input, nft accepts it only for sets that are declared by typeof.
 func Raw(base Base, offset, size int) Field {
 	return Field(fmt.Sprintf("@%s,%d,%d", base, 8*offset, 8*size))
 }
 
-// FieldAt names a run of bytes of a frame for a key that stands behind these expressions of a rule in family bridge. Without ok the
-// bytes have no name there.
+// FieldAt returns the Field of a run of bytes for a key that follows these expressions in a rule of family bridge. ok is false where
+// there is none.
 func FieldAt(before []Expr, base Base, offset, size int) (f Field, ok bool) {
 	e := &ruleEncoder{family: Bridge}
 	for _, x := range before {
@@ -32,7 +32,7 @@ func FieldAt(before []Expr, base Base, offset, size int) (f Field, ok bool) {
 	return f, ok
 }
 
-// raw reads what Raw wrote.
+// raw parses a Field of Raw.
 func (f Field) raw() (fieldInfo, bool) {
 	parts := strings.Split(strings.TrimPrefix(string(f), "@"), ",")
 	if len(parts) != 3 || !strings.HasPrefix(string(f), "@") {
@@ -48,7 +48,7 @@ func (f Field) raw() (fieldInfo, bool) {
 	return fieldInfo{field: f, kind: kind, base: base, offset: uint32(offset / 8), raw: true}, true
 }
 
-// rawKind is a type whose values have that many bytes; 0: there is none.
+// rawKind is a type with values of that many bytes, 0 where there is none.
 func rawKind(size int) scalar {
 	return map[int]scalar{1: typeL4, 2: typePort, 4: typeIPv4, 6: typeEther, 16: typeIPv6}[size]
 }

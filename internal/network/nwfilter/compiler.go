@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Compiler compiles filters of one Set for many NICs. NICs whose parameters differ in nothing but values that their Program leaves open
-// get the same Program, which is made once. The filters of the Set must not change. Its methods may be called from several goroutines.
+// Compiler compiles the filters of a Set for many NICs. NICs with the same root share a Program, compiled once, when their parameters
+// differ only in values of slots. The filters of the Set must not change. Its methods may be called from several goroutines.
 type Compiler struct {
 	set Set
 
@@ -16,7 +16,7 @@ type Compiler struct {
 	whole map[string]*Program // by Key
 }
 
-// made is a Program whose rules have no value of a variable in them, and what its slots are read from.
+// made is a Program whose rules contain no value of a variable, and the uses of variables that became its slots.
 type made struct {
 	program *Program
 	slots   []open
@@ -33,7 +33,7 @@ func NewCompiler(set Set) *Compiler {
 	return &Compiler{set: set, made: map[string]made{}, whole: map[string]*Program{}}
 }
 
-// Compile does what the function Compile does, with the same errors.
+// Compile returns the same as the function Compile, with the same errors.
 func (c *Compiler) Compile(root string, params Params) (*Program, Values, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,8 +58,8 @@ func (c *Compiler) Compile(root string, params Params) (*Program, Values, error)
 	return p, x.values, nil
 }
 
-// shape is what a Program can depend on where no value is written into its rules: which variables there are, and how many values each
-// has.
+// shape identifies all that a Program without values in its rules depends on: root, the names of variables, and the number of values of
+// each.
 func (p Params) shape(root string) string {
 	names := make([]string, 0, len(p))
 	for name := range p {
@@ -74,7 +74,7 @@ func (p Params) shape(root string) string {
 	return string(b)
 }
 
-// values reads what another NIC has for the slots.
+// values reads the slots of another NIC.
 func (m *made) values(params Params) (Values, error) {
 	c := &compiler{values: Values{}}
 	vars := params.variables()

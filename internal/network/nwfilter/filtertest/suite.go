@@ -79,8 +79,8 @@ func document(direction, element string) string {
 	return fmt.Sprintf(`<filter name='one' chain='root'><rule action='drop' direction='%s' priority='500'>%s</rule></filter>`, direction, element)
 }
 
-// every attaches a filter of one rule for each attribute, and its opposite, and sends what it is about and what not. What the element
-// says of it stands in the rule, and then in the NIC's variables.
+// every attaches a filter with a single rule for each attribute, and for its opposite, and sends frames that match and frames that do
+// not. The values of the element stand in the rule, and then in the NIC's variables.
 func every(t *testing.T, o Options, r *Rig) {
 	for _, a := range attributes() {
 		for _, d := range []nwfilter.Direction{nwfilter.Out, nwfilter.In} {
@@ -98,7 +98,8 @@ func every(t *testing.T, o Options, r *Rig) {
 	}
 }
 
-// one attaches a filter of one rule. drops are of the frames that have the attribute, and of those that have another value of it.
+// one attaches a filter with a single rule. drops are the expected verdicts: of frames with the attribute, and of frames with another
+// value of it.
 func (r *Rig) one(t *testing.T, o Options, a attribute, d nwfilter.Direction, element string, params nwfilter.Params, drops [2]bool) {
 	t.Helper()
 	p, err := compile(params, document(d.String(), element))
@@ -126,12 +127,12 @@ func (r *Rig) one(t *testing.T, o Options, a attribute, d nwfilter.Direction, el
 		against = nwfilter.Out
 	}
 	if len(p.Program.Packet) > 0 {
-		return // what is refused one way is refused the other, for the answers of the same connection
+		return // the rule is mirrored for the answers of the connection
 	}
 	r.expect(against, element+" (of the other direction)", a.hit, true)
 }
 
-// variables is the element with a variable for each value that can be one, and their values.
+// variables returns the element with a variable in place of each value that can be variable, and the values.
 func variables(element string) (string, nwfilter.Params) {
 	params := nwfilter.Params{}
 	parts := strings.Split(element, "'")

@@ -118,13 +118,13 @@ func (r *renderer) ofConnection(rule *nwfilter.Rule) exprs {
 	return x
 }
 
-// inSet reports whether a rule can look a field up in a set, beside the port's name.
+// inSet reports whether a rule can look a field up in a set, together with the port's name.
 func inSet(f nwfilter.Field) bool {
 	_, ok := placeOf(f)
 	return ok || f == nwfilter.IPProtocol
 }
 
-// lookedUp is the field of nf_tables, behind what the rule compares before it.
+// lookedUp returns the field of nf_tables for a key that follows these expressions.
 func lookedUp(f nwfilter.Field, six bool, before []nft.Expr) (nft.Field, bool) {
 	p, ok := placeOf(f)
 	if f == nwfilter.IPProtocol {
@@ -159,7 +159,7 @@ func written(p *nwfilter.Program, slot nwfilter.SlotName) bool {
 	return some(p.Packet)
 }
 
-// match adds one condition of a rule to those before it.
+// match adds a condition of a rule to the conditions before it.
 func (r *renderer) match(x exprs, rule *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
 	if m.Slot == "" {
 		y, err := literal(rule, m)

@@ -19,8 +19,8 @@ type plan struct {
 	// ahead makes what no frame meets before tx.
 	ahead *nft.Transaction
 
-	wanted   map[*nwfilter.Program]string // what identifies Programs whose chains have no port's values
-	ports    map[string]*attachedPort     // what becomes of those that change; nil: nothing is left
+	wanted   map[*nwfilter.Program]string // names of the chains of Programs without values of ports
+	ports    map[string]*attachedPort     // the changed ports after the transaction; nil: detached
 	programs map[string]*attachedProgram
 	sets     map[string]nft.Set // made
 	marking  bool

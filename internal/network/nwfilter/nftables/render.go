@@ -42,8 +42,8 @@ type renderer struct {
 	jumped map[string]bool   // the jumps to chains that drop what is cut short, by the chain that they are in
 }
 
-// identify names the chains of a Program. Values that are no elements of sets, but stand in the rules, are part of it; without any,
-// all ports share the chains.
+// identify returns the name of the chains of a Program. Values that stand in the rules, not in sets, are part of it; shared reports
+// that there are none.
 func identify(p nwfilter.Port, can abilities) (id string, shared bool) {
 	shared = true
 	h := sha256.New()
