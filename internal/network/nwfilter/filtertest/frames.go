@@ -137,3 +137,11 @@ func (b bpdu) frame() []byte {
 		u16(b.senderPriority), mac(either(b.sender, macB)), u16(b.port), u16(b.age), u16(b.maxAge), u16(b.hello), u16(b.delay))
 	return ether(macA, "01:80:c2:00:00:00", len(body), body)
 }
+
+// SYN is the frame that begins a connection of TCP, of the guest with its peer. Its checksum is right: connection tracking looks at it.
+func SYN(sport, dport int) []byte {
+	segment := tcp(sport, dport, 2)
+	pseudo := join(ip(ipA), ip(ipB), u16(6), u16(len(segment)), segment) // RFC 9293 3.1
+	copy(segment[16:], u16(int(checksum(pseudo))))
+	return ip4{proto: 6, payload: segment}.frame()
+}

@@ -33,20 +33,24 @@ var _ nwfilter.Backend = (*Backend)(nil)
 func Open(ctx context.Context, conn nft.Backend, k *host.Kernel, table string) (*Backend, error) {
 	b := &Backend{nft: conn, kernel: k, table: table}
 	var err error
-	if b.can.conntrack, err = b.try(ctx, nft.Established, nft.Accept()); err != nil {
+	if b.can.conntrack, err = b.try(ctx, nil, nft.Established, nft.Accept()); err != nil {
 		return nil, err
 	}
-	if b.can.reject, err = b.try(ctx, nft.Reject{}); err != nil {
+	if b.can.reject, err = b.try(ctx, nil, nft.Reject{}); err != nil {
 		return nil, err
 	}
-	return b, nil
+	b.can.limits, err = b.tryLimits(ctx)
+	return b, err
 }
 
-// try reports whether the kernel takes a rule of family bridge. The table it is put in goes in the same transaction.
-func (b *Backend) try(ctx context.Context, x ...nft.Expr) (bool, error) {
+// try reports whether the kernel accepts a rule of family bridge, in a table with these objects that goes in the same transaction.
+func (b *Backend) try(ctx context.Context, with []nft.Object, x ...nft.Expr) (bool, error) {
 	t := nft.Table{Family: nft.Bridge, Name: b.table + "-try"}
 	tx := &nft.Transaction{}
 	tx.Add(t)
+	for _, o := range with {
+		tx.Add(o)
+	}
 	tx.Add(nft.Chain{Family: t.Family, Table: t.Name, Name: "c", Type: "filter", Hook: "prerouting", Policy: "accept"})
 	tx.Add(nft.Rule{Family: t.Family, Table: t.Name, Chain: "c", Exprs: x})
 	tx.Delete(t)

@@ -1,7 +1,6 @@
 package nftables
 
 import (
-	"errors"
 	"fmt"
 
 	"taproom/internal/host/nft"
@@ -19,6 +18,7 @@ const (
 	markInvalid
 	markReply
 	markAsked // a port whose Program asks sent it
+	markEqual // an ARP frame whose IP addresses are equal, within the evaluation of a rule
 
 	markBits = markNew | markEstablished | markRelated | markInvalid | markReply
 )
@@ -45,11 +45,8 @@ func (r *renderer) conditions(rule *nwfilter.Rule) (exprs, error) {
 	if len(rule.Sets) > 0 {
 		return nil, fmt.Errorf("ipset %s: filters are kept in nf_tables, which cannot look into sets of ip_set; write the addresses as a variable with a list", rule.Sets[0].Name)
 	}
-	x = x.and(r.ofConnection(rule))
-	if rule.ConnLimit != nil {
-		return nil, errors.New("connlimit-above: filters are kept in nf_tables, and no connections of a bridge's ports are counted there; leave it out")
-	}
-	return x, nil
+	limit, err := r.overLimit(rule)
+	return x.and(r.ofConnection(rule)).and(limit), err
 }
 
 // ofProtocol are the conditions that the rule's protocol implies.

@@ -37,9 +37,8 @@
 //
 // # What is not done
 //
-// Matches on sets of ip_set and limits of connections without conntrack for bridges are refused, with the setting that helps;
-// so is a condition that both addresses of a frame of ARP are one. A reject drops only, where the kernel has no answer for
-// bridges (CONFIG_NFT_BRIDGE_REJECT) and in what the guest gets.
+// Matches on sets of ip_set are refused, and limits of connections where the kernel lacks conntrack for bridges. A reject only drops
+// where the kernel has no answer for bridges (CONFIG_NFT_BRIDGE_REJECT), and in direction in.
 //
 // # Damage
 //

@@ -88,6 +88,9 @@ func needs(f nwfilter.Field, r *nwfilter.Rule) exprs {
 		return one(nft.Bytes{Base: nft.NetworkHeader, Mask: "\xff\xff\x00\x00\xff\xff", Value: "\x00\x01\x00\x00\x06\x04"})
 	case nwfilter.ARPSrcIP, nwfilter.ARPDstIP:
 		return one(bytesAt(nft.NetworkHeader, 0, "\x00\x01\x08\x00\x06\x04"))
+	case nwfilter.ARPGratuitous: // a frame that ends within the target address does not meet it
+		whole := nft.Bytes{Base: nft.NetworkHeader, Offset: 24, Mask: "\x00\x00\x00\x00", Value: "\x00\x00\x00\x00"}
+		return needs(nwfilter.ARPSrcIP, r).and(one(whole))
 	case nwfilter.SrcPort, nwfilter.DstPort:
 		return oneOf(r, 6, 17, 33, 132, 136).and(reaches(4))
 	case nwfilter.ICMPType, nwfilter.ICMPCode:
@@ -186,6 +189,8 @@ func literal(r *nwfilter.Rule, m *nwfilter.Match) (exprs, error) {
 		return one(x), nil
 	case nwfilter.DSCP:
 		return one(dscp(r.Protocol.IPv6(), m)), nil
+	case nwfilter.ARPGratuitous:
+		return gratuitous(m)
 	case nwfilter.TCPFlags:
 		if x.Last != "" {
 			return nil, errOther

@@ -111,7 +111,7 @@ func (p *plan) program(rendered map[string]*chains, port nwfilter.Port) (c *chai
 	}
 	c.states = c.states && !p.b.can.conntrack
 	rendered[wanted] = c
-	p.programs[id] = &attachedProgram{key: port.Program.Key, intact: true, states: c.states, chains: c.chains}
+	p.programs[id] = &attachedProgram{key: port.Program.Key, intact: true, states: c.states, chains: c.chains, limits: c.sets}
 	return c, true, nil
 }
 
@@ -273,6 +273,9 @@ func (s *structure) into(tx *nft.Transaction, l *nft.Listing) {
 
 // add makes the chains of a Program, and then their rules, which lead from one to another.
 func (p *plan) add(c *chains) {
+	for _, x := range c.sets {
+		p.ahead.Create(x)
+	}
 	for _, x := range c.chains {
 		p.ahead.Create(x)
 	}
@@ -300,5 +303,8 @@ func (p *plan) remove(x *attachedProgram) {
 	}
 	for _, c := range x.chains {
 		p.tx.Delete(c)
+	}
+	for _, s := range x.limits {
+		p.tx.Delete(s)
 	}
 }

@@ -18,6 +18,7 @@ const version = "2"
 type abilities struct {
 	conntrack bool // rules may ask for the state of a connection
 	reject    bool // the sender can be told
+	limits    bool // connections can be counted
 }
 
 // chains is a Program as chains and rules of nf_tables: what all ports that have it share.
@@ -25,6 +26,7 @@ type chains struct {
 	id     string // what the names of its chains begin with
 	chains []nft.Chain
 	rules  map[string][]nft.Rule // by chain
+	sets   []nft.Set             // in which connections are counted
 	slots  []nwfilter.Slot
 	states bool // some rule asks for the state of a connection
 }
@@ -37,9 +39,10 @@ type renderer struct {
 	can    abilities
 	port   nwfilter.Port
 	out    *chains
-	frames map[string]int    // chains of the frame layer by name
-	titles map[string]string // what chains are called in filters
-	jumped map[string]bool   // the jumps to chains that drop what is cut short, by the chain that they are in
+	frames map[string]int     // chains of the frame layer by name
+	titles map[string]string  // names of chains in filters
+	limits map[limitID]string // sets of limits
+	jumped map[string]bool    // the jumps to chains that drop packets with cut headers, by the chain that they are in
 }
 
 // identify returns the name of the chains of a Program. Values that stand in the rules, not in sets, are part of it; shared reports
@@ -59,7 +62,7 @@ func identify(p nwfilter.Port, can abilities) (id string, shared bool) {
 
 // render makes the chains of a port's Program.
 func render(table, id string, can abilities, p nwfilter.Port) (*chains, error) {
-	r := &renderer{table: table, can: can, port: p, frames: map[string]int{}, titles: map[string]string{}, jumped: map[string]bool{}}
+	r := &renderer{table: table, can: can, port: p, frames: map[string]int{}, titles: map[string]string{}, limits: map[limitID]string{}, jumped: map[string]bool{}}
 	r.out = &chains{id: id, rules: map[string][]nft.Rule{}, slots: p.Program.Slots}
 	for i := range p.Program.Chains {
 		r.frames[p.Program.Chains[i].Name] = i
@@ -232,8 +235,16 @@ func (r *renderer) rule(chain string, rule *nwfilter.Rule, end []nft.Expr) error
 	if len(conditions) > maxAlternatives {
 		return fmt.Errorf("filter %s, rule %d (%s): %d rules of nf_tables for its values, at most %d", rule.Filter, rule.Index, rule.Protocol, len(conditions), maxAlternatives)
 	}
+	marks := asksGratuitous(rule)
+	if marks {
+		r.compareAddresses(chain, rule)
+		end = append([]nft.Expr{clearEqual()}, end...)
+	}
 	for _, x := range conditions {
 		r.add(chain, label(rule), append(append(append([]nft.Expr(nil), x...), nft.Counter{}), end...)...)
+	}
+	if marks {
+		r.add(chain, "", nft.Marked{Mask: markEqual, Value: markEqual}, clearEqual())
 	}
 	return r.cuts(chain, rule)
 }

@@ -256,7 +256,7 @@ func TestWhatCannotBeDoneIsRefusedWithTheWayOut(t *testing.T) {
 	good := ports(t, 1, noSpoofing)
 	apply(t, b, good)
 	before := generation(t, c)
-	for _, inside := range []string{`<tcp ipset='blocked' ipsetflags='src'/>`, `<tcp connlimit-above='3'/>`, `<arp gratuitous='true'/>`} {
+	for _, inside := range []string{`<tcp ipset='blocked' ipsetflags='src'/>`, `<tcp connlimit-above='3'/>`} {
 		bad := port(t, "vnet7", rule(inside), "10.0.0.1")
 		err := b.Apply(context.Background(), []nwfilter.Port{bad}, []string{"vnet0"})
 		if err == nil || !strings.Contains(err.Error(), "filters are kept in nf_tables") || !strings.Contains(err.Error(), "filter f, rule 1") {

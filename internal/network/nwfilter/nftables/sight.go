@@ -29,6 +29,7 @@ type attachedProgram struct {
 	intact bool // all its chains are as they were made
 	states bool // a rule asks for noted states
 	chains []nft.Chain
+	limits []nft.Set
 	users  int
 }
 
@@ -110,6 +111,7 @@ func (b *Backend) read(ctx context.Context, generation uint32) (*sight, error) {
 	if l := s.listings[inBridge]; l != nil {
 		s.readPorts(l)
 		s.readPrograms(l, b.can)
+		s.readLimits(l)
 		_, s.marking = l.Chain("asking")
 	}
 	for i, l := range s.listings {
@@ -207,7 +209,7 @@ func (s *sight) readPrograms(l *nft.Listing, can abilities) {
 
 func marks(rules []nft.Rule) bool {
 	return slices.ContainsFunc(rules, func(r nft.Rule) bool {
-		return slices.ContainsFunc(r.Exprs, func(x nft.Expr) bool { _, ok := x.(nft.Marked); return ok })
+		return slices.ContainsFunc(r.Exprs, func(x nft.Expr) bool { m, ok := x.(nft.Marked); return ok && m.Mask&markBits != 0 })
 	})
 }
 
