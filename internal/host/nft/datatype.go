@@ -51,6 +51,9 @@ func scalars() []scalarInfo {
 }
 
 func (s scalar) info() (scalarInfo, bool) {
+	if s&rawScalar != 0 {
+		return scalarInfo{s, "integer", int(s &^ rawScalar)}, true
+	}
 	for _, i := range scalars() {
 		if i.kind == s {
 			return i, true
@@ -71,6 +74,9 @@ func padded(n int) int { return (n + 3) &^ 3 }
 type keyType []scalar
 
 func parseType(s string) (keyType, error) {
+	if t, ok := rawKeys(s); ok {
+		return t, nil
+	}
 	parts := strings.Split(s, " . ")
 	if len(parts) > 5 {
 		return nil, fmt.Errorf("set type %q: at most 5 fields", s)
@@ -112,6 +118,9 @@ func typeFromKernel(id uint32) (keyType, error) {
 }
 
 func (t keyType) String() string {
+	if t.raw() {
+		return RawType(t[1].size())
+	}
 	names := make([]string, len(t))
 	for i, s := range t {
 		info, _ := s.info()
@@ -124,6 +133,9 @@ func (t keyType) String() string {
 func (t keyType) id() uint32 {
 	var id uint32
 	for _, s := range t {
+		if s&rawScalar != 0 {
+			s = typeInteger
+		}
 		id = id<<6 | uint32(s)
 	}
 	return id
@@ -215,6 +227,9 @@ func (s scalar) quote(v string) string {
 }
 
 func (s scalar) encode(v string) ([]byte, error) {
+	if s&rawScalar != 0 {
+		return encodeRaw(v, s.size())
+	}
 	switch s {
 	case typeIfName:
 		if err := checkIfName(v); err != nil {
@@ -274,6 +289,9 @@ func encodeEther(v string) ([]byte, error) {
 func (s scalar) decode(b []byte) (string, error) {
 	if len(b) != s.size() {
 		return "", fmt.Errorf("value of %d bytes, want %d", len(b), s.size())
+	}
+	if s&rawScalar != 0 {
+		return rawText(b), nil
 	}
 	switch s {
 	case typeIfName:

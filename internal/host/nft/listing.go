@@ -75,7 +75,7 @@ func (l *Listing) String() string {
 
 func (l *Listing) setBlock(s Set) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\t%s %s {\n\t\ttype %s\n", s.word(), s.Name, s.typeText())
+	fmt.Fprintf(&b, "\t%s %s {\n\t\t%s\n", s.word(), s.Name, s.typeText())
 	if s.Dynamic {
 		fmt.Fprintf(&b, "\t\tsize %d\n\t\tflags dynamic\n", dynamicSize)
 	}

@@ -159,6 +159,8 @@ func (p *loader) set(word, name string) error {
 		case plain(line) == "}":
 			p.l.Sets = append(p.l.Sets, s)
 			return s.validate()
+		case line[0].text+" " == typeof && word == "set":
+			s.Type = strings.ReplaceAll(plain(line), " , ", ",")
 		case line[0].text == "type":
 			s.Type = plain(line[1:])
 			if word == "map" {

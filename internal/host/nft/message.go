@@ -166,7 +166,7 @@ func setAttrs(v verb, s Set, id uint32) func(*netlink.AttributeEncoder) error {
 		if err != nil {
 			return err
 		}
-		u := udata(udataSetOrder, binary.NativeEndian.AppendUint32(nil, t.key.byteOrder()))
+		u := append(udata(udataSetOrder, binary.NativeEndian.AppendUint32(nil, t.key.byteOrder())), t.key.typeofUserdata()...)
 		flags := uint32(0)
 		if t.isMap {
 			flags |= unix.NFT_SET_MAP

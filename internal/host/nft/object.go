@@ -159,14 +159,17 @@ func (s Set) word() string {
 }
 
 func (s Set) typeText() string {
-	if s.Data != "" {
-		return s.Type + " : " + s.Data
+	if strings.HasPrefix(s.Type, typeof) {
+		return s.Type
 	}
-	return s.Type
+	if s.Data != "" {
+		return "type " + s.Type + " : " + s.Data
+	}
+	return "type " + s.Type
 }
 
 func (s Set) body() string {
-	parts := []string{"type " + s.typeText()}
+	parts := []string{s.typeText()}
 	if s.Dynamic {
 		parts = append(parts, fmt.Sprintf("size %d", dynamicSize), "flags dynamic")
 	}

@@ -70,6 +70,8 @@ func parseSet(b []byte) (Set, error) {
 	id := s.uint32(unix.NFTA_SET_KEY_TYPE)
 	if t, err := typeFromKernel(id); err == nil {
 		x.Type = t.String()
+	} else if t, ok := rawFromKernel(s.bytes(unix.NFTA_SET_USERDATA)); ok && t.id() == id {
+		x.Type = t.String()
 	} else {
 		x.Type = fmt.Sprintf("type%d", id)
 	}

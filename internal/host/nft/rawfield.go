@@ -7,8 +7,8 @@ import (
 )
 
 // Raw is a run of 1, 2, 4, 6 or 16 bytes of a frame as part of a key, in family bridge: `@nh,64,48`. It is for bytes that no other Field
-// names at this place of the rule; a Raw where a name exists is refused, since the dump shows the name. The kernel accepts the key
-// for a set of any type of that size and nft 1.0.6 lists it; as input, nft accepts it only for sets that are declared by typeof.
+// names at this place of the rule; a Raw where a name exists is refused, since the dump shows the name. Its set is of
+// RawType: the kernel would accept any type of that size, nft 1.0.6 as input no other.
 func Raw(base Base, offset, size int) Field {
 	return Field(fmt.Sprintf("@%s,%d,%d", base, 8*offset, 8*size))
 }

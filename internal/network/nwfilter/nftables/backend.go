@@ -120,7 +120,7 @@ func (b *Backend) Apply(ctx context.Context, changes []nwfilter.Port, gone []str
 		if s, err = b.look(ctx); err != nil {
 			break
 		}
-		p := &plan{b: b, s: s, tx: &nft.Transaction{}, ahead: &nft.Transaction{}, wanted: map[*nwfilter.Program]string{}, ports: map[string]*attachedPort{}, programs: map[string]*attachedProgram{}, sets: map[string]nft.Set{}}
+		p := &plan{b: b, s: s, tx: &nft.Transaction{}, ahead: &nft.Transaction{}, known: map[*nwfilter.Program]known{}, ports: map[string]*attachedPort{}, programs: map[string]*attachedProgram{}, sets: map[string]nft.Set{}}
 		if err = p.make(changes, gone); err != nil {
 			return err
 		}

@@ -115,8 +115,13 @@ func (r *renderer) ofConnection(rule *nwfilter.Rule) exprs {
 	return x
 }
 
-// inSet reports whether a rule can look a field up in a set, together with the port's name.
+// inSet reports whether a rule can look a field up in a set, together with the port's name. The fields excluded have types in nft of which
+// no set can be declared here.
 func inSet(f nwfilter.Field) bool {
+	switch f {
+	case nwfilter.ARPHardware, nwfilter.ARPProtocol, nwfilter.ARPOpcode, nwfilter.ICMPType, nwfilter.ICMPCode, nwfilter.VLANEncap:
+		return false
+	}
 	_, ok := placeOf(f)
 	return ok || f == nwfilter.IPProtocol
 }
@@ -192,7 +197,7 @@ func (r *renderer) lookUp(x exprs, rule *nwfilter.Rule, m *nwfilter.Match) (expr
 		if !ok {
 			return nil, errOther
 		}
-		in := nft.In{Key: []nft.Term{{Field: port}, {Field: f}}, Not: m.Not, Set: setName(slot)}
+		in := nft.In{Key: []nft.Term{{Field: port}, {Field: f}}, Not: m.Not, Set: setName(slot, kindOf(rule.Protocol, m.Field))}
 		out = append(out, append(append([]nft.Expr(nil), before...), in))
 	}
 	return out, nil

@@ -1,13 +1,7 @@
 package nftables
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"regexp"
-
 	"taproom/internal/host/nft"
-	"taproom/internal/network/nwfilter"
 )
 
 // The constant sets of the table.
@@ -17,9 +11,6 @@ const (
 	setPorts   = "ports"   // all ports; in each table
 	setTracked = "tracked" // those whose Program asks for the state of connections
 )
-
-// valueSet is what the names of the sets of slots begin with.
-const valueSet = "v-"
 
 // behind is a priority behind br_netfilter's in the hooks of bridges (NF_BR_PRI_BRNF is 0), and before one before it.
 const (
@@ -154,29 +145,4 @@ func inetTable(name string, marking bool) *structure {
 	s.base("forward", "forward", noting, []nft.Expr{nft.Jump("note")})
 	s.base("output", "output", noting, []nft.Expr{nft.Jump("note")})
 	return s
-}
-
-var plainName = regexp.MustCompile(`^[A-Za-z0-9/._-]{1,60}$`)
-
-// setName is the set that has the values of a slot, of all ports.
-func setName(s nwfilter.Slot) string {
-	if plainName.MatchString(string(s.Name)) {
-		return valueSet + string(s.Name)
-	}
-	h := sha256.Sum256([]byte(s.Name))
-	return valueSet + hex.EncodeToString(h[:10])
-}
-
-// widthTypes are the types of nf_tables by which values are kept, whatever they are.
-func widthTypes() map[int]string {
-	return map[int]string{1: "inet_proto", 2: "inet_service", 4: "ipv4_addr", 6: "ether_addr", 16: "ipv6_addr"}
-}
-
-// valuesOf is the set of a slot.
-func valuesOf(table string, s nwfilter.Slot) (nft.Set, error) {
-	kind, ok := widthTypes()[s.Width]
-	if !ok {
-		return nft.Set{}, fmt.Errorf("slot %s: no set of nf_tables has values of %d octets", s.Name, s.Width)
-	}
-	return nft.Set{Family: nft.Bridge, Table: table, Name: setName(s), Type: "ifname . " + kind, Comment: string(s.Name)}, nil
 }

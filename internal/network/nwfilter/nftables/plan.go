@@ -19,12 +19,18 @@ type plan struct {
 	// ahead makes what no frame meets before tx.
 	ahead *nft.Transaction
 
-	wanted   map[*nwfilter.Program]string // names of the chains of Programs without values of ports
-	ports    map[string]*attachedPort     // the changed ports after the transaction; nil: detached
+	known    map[*nwfilter.Program]known
+	ports    map[string]*attachedPort // the changed ports after the transaction; nil: detached
 	programs map[string]*attachedProgram
 	sets     map[string]nft.Set // made
 	marking  bool
 	cleared  bool // the tables go
+}
+
+// known is what ports with the same Program share.
+type known struct {
+	id   string // of its chains; empty where values of ports stand in their rules
+	uses []slotUse
 }
 
 // make plans the transaction. The order within it is that of what refers to what.
@@ -83,12 +89,17 @@ func (p *plan) make(changes []nwfilter.Port, gone []string) error {
 // program finds the chains of a port's Program, or renders them. Those that somebody has damaged are left to their end, and
 // made anew beside.
 func (p *plan) program(rendered map[string]*chains, port nwfilter.Port) (c *chains, made bool, err error) {
-	wanted := p.wanted[port.Program]
+	k, ok := p.known[port.Program]
+	if !ok {
+		k.uses = slotUses(port.Program)
+	}
+	wanted := k.id
 	if wanted == "" {
 		var shared bool
 		if wanted, shared = identify(port, p.b.can); shared {
-			p.wanted[port.Program] = wanted
+			k.id = wanted
 		}
+		p.known[port.Program] = k
 	}
 	if c := rendered[wanted]; c != nil {
 		return c, false, nil
@@ -100,7 +111,7 @@ func (p *plan) program(rendered map[string]*chains, port nwfilter.Port) (c *chai
 			break
 		}
 		if have.intact && have.key == port.Program.Key {
-			c := &chains{id: id, slots: port.Program.Slots, states: have.states}
+			c := &chains{id: id, uses: k.uses, states: have.states}
 			rendered[wanted] = c
 			return c, false, nil
 		}
@@ -109,6 +120,7 @@ func (p *plan) program(rendered map[string]*chains, port nwfilter.Port) (c *chai
 	if c, err = render(p.b.table, id, p.b.can, port); err != nil {
 		return nil, false, err
 	}
+	c.uses = k.uses
 	c.states = c.states && !p.b.can.conntrack
 	rendered[wanted] = c
 	p.programs[id] = &attachedProgram{key: port.Program.Key, intact: true, states: c.states, chains: c.chains, limits: c.sets}
@@ -120,15 +132,11 @@ func (p *plan) port(port nwfilter.Port, c *chains) (*attachedPort, error) {
 	a := &attachedPort{
 		out: "goto " + root(c.id, nwfilter.Out), in: "goto " + root(c.id, nwfilter.In), listed: everywhere(), tracked: c.states,
 	}
-	for _, s := range c.slots {
-		set, err := valuesOf(p.b.table, s)
-		if err != nil {
-			return nil, fmt.Errorf("filter port %s: %w", port.Name, err)
-		}
-		p.sets[set.Name] = set
+	for _, u := range c.uses {
+		p.sets[u.name] = u.set(p.b.table)
 	}
 	var err error
-	if a.values, err = elements(port); err != nil {
+	if a.values, err = elements(port, c.uses); err != nil {
 		return nil, err
 	}
 	for _, v := range a.values {

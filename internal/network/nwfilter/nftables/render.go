@@ -12,7 +12,7 @@ import (
 
 // version changes whenever the same Program is rendered otherwise than before, so that the chains of an older build are
 // not taken for ours.
-const version = "2"
+const version = "3"
 
 // abilities are what the kernel can do for bridges; see probe.
 type abilities struct {
@@ -27,7 +27,7 @@ type chains struct {
 	chains []nft.Chain
 	rules  map[string][]nft.Rule // by chain
 	sets   []nft.Set             // in which connections are counted
-	slots  []nwfilter.Slot
+	uses   []slotUse
 	states bool // some rule asks for the state of a connection
 }
 
@@ -63,7 +63,7 @@ func identify(p nwfilter.Port, can abilities) (id string, shared bool) {
 // render makes the chains of a port's Program.
 func render(table, id string, can abilities, p nwfilter.Port) (*chains, error) {
 	r := &renderer{table: table, can: can, port: p, frames: map[string]int{}, titles: map[string]string{}, limits: map[limitID]string{}, jumped: map[string]bool{}}
-	r.out = &chains{id: id, rules: map[string][]nft.Rule{}, slots: p.Program.Slots}
+	r.out = &chains{id: id, rules: map[string][]nft.Rule{}}
 	for i := range p.Program.Chains {
 		r.frames[p.Program.Chains[i].Name] = i
 	}

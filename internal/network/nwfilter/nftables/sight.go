@@ -1,6 +1,7 @@
 package nftables
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -274,17 +275,20 @@ func (s *sight) valuesOf(p *attachedPort) (nwfilter.Values, bool) {
 	out := nwfilter.Values{}
 	for _, name := range slices.Sorted(maps.Keys(p.values)) {
 		set := s.sets[name]
-		_, kind, _ := strings.Cut(set.Type, " . ")
 		var all [][]byte
 		for _, t := range p.values[name] {
-			v, err := value(kind, t)
+			v, err := value(set.Type, t)
 			if err != nil {
 				return nil, false
 			}
 			all = append(all, v)
 		}
 		slices.SortFunc(all, slices.Compare[[]byte])
-		out[nwfilter.SlotName(set.Comment)] = all
+		slot := nwfilter.SlotName(set.Comment)
+		if other, ok := out[slot]; ok && !slices.EqualFunc(other, all, bytes.Equal) {
+			return nil, false
+		}
+		out[slot] = all
 	}
 	return out, true
 }

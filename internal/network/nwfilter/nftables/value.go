@@ -2,29 +2,35 @@ package nftables
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"taproom/internal/host/nft"
-	"taproom/internal/network/nwfilter"
 )
 
-// text is a value as an element of its set has it.
-func text(v []byte) (string, error) {
-	switch len(v) {
-	case 1:
+// text is a value as an element of a set of that kind has it.
+func text(kind string, v []byte) (string, error) {
+	switch {
+	case kind == kindRaw && len(v) > 0:
+		digits := strings.TrimLeft(hex.EncodeToString(v), "0")
+		return "0x" + digits + strings.Repeat("0", max(0, 1-len(digits))), nil
+	case kind == kindProtocol && len(v) == 1:
 		return protocolText(v[0]), nil
-	case 2:
+	case kind == kindPort && len(v) == 2:
 		return strconv.Itoa(int(binary.BigEndian.Uint16(v))), nil
-	case 6:
+	case kind == kindEtherType && len(v) == 2:
+		return etherText(v), nil
+	case kind == kindMAC && len(v) == 6:
 		return net.HardwareAddr(v).String(), nil
-	case 4, 16:
+	case kind == kindIPv4 && len(v) == 4, kind == kindIPv6 && len(v) == 16:
 		a, _ := netip.AddrFromSlice(v)
 		return a.String(), nil
 	}
-	return "", fmt.Errorf("no set of nf_tables has values of %d octets", len(v))
+	return "", fmt.Errorf("no set of %s has values of %d octets", kind, len(v))
 }
 
 func protocolText(n byte) string {
@@ -32,42 +38,48 @@ func protocolText(n byte) string {
 	return m.Value
 }
 
+func etherText(v []byte) string {
+	m, _ := etherType(binary.BigEndian.Uint16(v)).(nft.Match)
+	return m.Value
+}
+
 // value undoes text, for a set of that type.
-func value(kind, s string) ([]byte, error) {
+func value(setType, s string) ([]byte, error) {
+	_, kind, _ := strings.Cut(setType, " . ")
 	switch kind {
-	case "inet_proto":
+	case kindProtocol:
 		for n := range 256 {
 			if protocolText(byte(n)) == s {
 				return []byte{byte(n)}, nil
 			}
 		}
-	case "inet_service":
+	case kindPort:
 		n, err := strconv.ParseUint(s, 10, 16)
 		return binary.BigEndian.AppendUint16(nil, uint16(n)), err
-	case "ether_addr":
+	case kindEtherType:
+		for _, t := range []uint16{0x0800, 0x0806, 0x8100, 0x86dd} {
+			if b := binary.BigEndian.AppendUint16(nil, t); etherText(b) == s {
+				return b, nil
+			}
+		}
+		return rawValue(s, 2)
+	case kindMAC:
 		a, err := net.ParseMAC(s)
 		return a, err
-	case "ipv4_addr", "ipv6_addr":
+	case kindIPv4, kindIPv6:
 		a, err := netip.ParseAddr(s)
 		return a.AsSlice(), err
 	}
-	return nil, fmt.Errorf("%q is no value of type %s", s, kind)
-}
-
-// elements are a port's values as elements, by set.
-func elements(p nwfilter.Port) (map[string][]string, error) {
-	out := map[string][]string{}
-	for _, s := range p.Program.Slots {
-		for _, v := range p.Values[s.Name] {
-			if len(v) != s.Width {
-				return nil, fmt.Errorf("port %s, slot %s: a value of %d octets, want %d", p.Name, s.Name, len(v), s.Width)
-			}
-			t, err := text(v)
-			if err != nil {
-				return nil, fmt.Errorf("port %s, slot %s: %w", p.Name, s.Name, err)
-			}
-			out[setName(s)] = append(out[setName(s)], t)
+	for _, n := range []int{1, 2, 4, 6, 16} {
+		if setType == nft.RawType(n) {
+			return rawValue(s, n)
 		}
 	}
-	return out, nil
+	return nil, fmt.Errorf("%q is not a value of a set of type %q", s, setType)
+}
+
+// rawValue reads a number of that many octets.
+func rawValue(s string, octets int) ([]byte, error) {
+	digits := strings.TrimPrefix(s, "0x")
+	return hex.DecodeString(strings.Repeat("0", max(0, 2*octets-len(digits))) + digits)
 }
