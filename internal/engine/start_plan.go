@@ -51,7 +51,11 @@ func (e *Engine) planStart(ctx context.Context, doc *spec.Domain, where placemen
 	if err != nil {
 		return nil, err
 	}
-	out := planSteps("domain "+doc.Name, plan)
+	filters, err := e.planFilters(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	out := append(filters, planSteps("domain "+doc.Name, plan)...)
 	about := map[string]string{}
 	for _, n := range compiled.Needs {
 		about[n.Name] = n.Device + ": " + n.Path

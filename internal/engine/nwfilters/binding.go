@@ -1,6 +1,7 @@
 package nwfilters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"taproom/internal/api/server"
 	"taproom/internal/api/virterr"
 	"taproom/internal/engine/store"
+	"taproom/internal/network/nwfilter"
 	"taproom/internal/network/nwfilter/learn"
 	"taproom/internal/spec"
 )
@@ -72,7 +74,9 @@ type Binding struct {
 }
 
 // who names the NIC for messages.
-func (b Binding) who() string { return fmt.Sprintf("NIC %s of domain '%s'", b.Port, b.Guest) }
+func (b Binding) who() string {
+	return fmt.Sprintf("NIC %s of domain '%s'", cmp.Or(b.Port, b.MAC), b.Guest) // before the link has a name, the address
+}
 
 // document is what a client sees of a binding.
 func (b Binding) document() *spec.FilterBinding {
@@ -227,6 +231,15 @@ func (f *Filters) Check(b Binding) error {
 		return about(b, err)
 	}
 	return nil
+}
+
+// Compiled is the Program of a NIC that is not attached yet, without learned addresses.
+func (f *Filters) Compiled(b Binding) (nwfilter.Port, error) {
+	p, err := compile(f.compilers(), b)
+	if err != nil {
+		return nwfilter.Port{}, about(b, err)
+	}
+	return p, nil
 }
 
 // Learning is how the addresses of a link are learned; "" is not.

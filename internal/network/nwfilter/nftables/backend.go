@@ -93,20 +93,41 @@ func (b *Backend) Watch(ctx context.Context, changed func(who string)) error {
 // nft_do_chain; nft_set_hash.c, nft_rhash_lookup; 6.18). So one that is under way when a transaction is committed can be led to a
 // chain of the same transaction and find it empty. After one more transaction the chain has its rules in both generations.
 func (b *Backend) commit(ctx context.Context, p *plan) error {
+	p.join()
 	if p.ahead.Len() > 0 {
-		if !p.switching() {
-			p.ahead.Append(p.tx)
-			p.tx = p.ahead
-		} else {
-			p.ahead.IfGeneration(p.s.generation)
-			if err := b.nft.Commit(ctx, p.ahead); err != nil {
-				return err
-			}
-			p.s.generation++
+		p.ahead.IfGeneration(p.s.generation)
+		if err := b.nft.Commit(ctx, p.ahead); err != nil {
+			return err
 		}
+		p.s.generation++
 	}
 	p.tx.IfGeneration(p.s.generation)
 	return b.nft.Commit(ctx, p.tx)
+}
+
+// Plan returns the transactions of an Apply as input for nft, in order, and changes nothing.
+func (b *Backend) Plan(ctx context.Context, changes []nwfilter.Port, gone []string) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, err := b.look(ctx)
+	if err != nil {
+		return nil, b.failed("plan network filters", err)
+	}
+	p := newPlan(b, s)
+	if err := p.make(changes, gone); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.tx.Err(), p.ahead.Err()); err != nil {
+		return nil, b.failed("plan network filters", err)
+	}
+	p.join()
+	var out []string
+	for _, tx := range []*nft.Transaction{p.ahead, p.tx} {
+		if tx.Len() > 0 {
+			out = append(out, tx.String())
+		}
+	}
+	return out, nil
 }
 
 // Apply implements nwfilter.Backend. It is one transaction, after one that makes the chains of new Programs, which no frame meets,
@@ -120,7 +141,7 @@ func (b *Backend) Apply(ctx context.Context, changes []nwfilter.Port, gone []str
 		if s, err = b.look(ctx); err != nil {
 			break
 		}
-		p := &plan{b: b, s: s, tx: &nft.Transaction{}, ahead: &nft.Transaction{}, known: map[*nwfilter.Program]known{}, ports: map[string]*attachedPort{}, programs: map[string]*attachedProgram{}, sets: map[string]nft.Set{}}
+		p := newPlan(b, s)
 		if err = p.make(changes, gone); err != nil {
 			return err
 		}

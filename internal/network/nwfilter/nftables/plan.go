@@ -33,6 +33,21 @@ type known struct {
 	uses []slotUse
 }
 
+func newPlan(b *Backend, s *sight) *plan {
+	return &plan{
+		b: b, s: s, tx: &nft.Transaction{}, ahead: &nft.Transaction{}, known: map[*nwfilter.Program]known{},
+		ports: map[string]*attachedPort{}, programs: map[string]*attachedProgram{}, sets: map[string]nft.Set{},
+	}
+}
+
+// join makes one transaction of both, unless ports that are filtered are led to other chains.
+func (p *plan) join() {
+	if p.ahead.Len() > 0 && !p.switching() {
+		p.ahead.Append(p.tx)
+		p.tx, p.ahead = p.ahead, &nft.Transaction{}
+	}
+}
+
 // make plans the transaction. The order within it is that of what refers to what.
 func (p *plan) make(changes []nwfilter.Port, gone []string) error {
 	for _, name := range gone {

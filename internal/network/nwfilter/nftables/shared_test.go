@@ -14,6 +14,7 @@ import (
 	"taproom/internal/host/hosttest"
 	"taproom/internal/host/nft"
 	"taproom/internal/network/nwfilter"
+	"taproom/internal/network/nwfilter/nftables"
 	"taproom/internal/spec"
 )
 
@@ -139,6 +140,40 @@ func TestRules_CanBeSavedAndLoadedByNft(t *testing.T) {
 	for _, what := range []string{"sets", "maps"} { // nft joins comparisons of rules that lie side by side
 		if d := cmp.Diff(ns.Run("nft", "list", what), other.Run("nft", "list", what)); d != "" {
 			t.Errorf("%s are loaded otherwise (-saved +loaded):\n%s", what, d)
+		}
+	}
+}
+
+// The commands of a plan do what Apply does: of NICs, and then of other filters for them.
+func TestPlan_RunByNftDoesWhatApplyDoes(t *testing.T) {
+	t.Parallel()
+	set := everyFilter(t)
+	ns, _, _ := namespace(t)
+	other, _, applied := namespace(t)
+	for round, roots := range [][]string{{"clean-traffic", "own-lists", "own-stp"}, {"no-ip-spoofing", "clean-traffic", "own-rarp"}} {
+		var ports []nwfilter.Port
+		for i, root := range roots {
+			ports = append(ports, compiled(t, set, root, i))
+		}
+		texts, err := applied.(*nftables.Backend).Plan(context.Background(), ports, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(texts) != 1+round { // filtered ports are led to chains that were made before
+			t.Errorf("round %d: %d transactions", round, len(texts))
+		}
+		for i, text := range texts {
+			path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.nft", i))
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ns.Run("nft", "-f", path)
+		}
+		apply(t, applied, ports)
+		for _, what := range []string{"sets", "maps", "chains"} {
+			if d := cmp.Diff(other.Run("nft", "list", what), ns.Run("nft", "list", what)); d != "" {
+				t.Errorf("round %d (-applied +run):\n%s", round, d)
+			}
 		}
 	}
 }
