@@ -56,7 +56,7 @@ type check func(context.Context, Env) []Finding
 
 func checks() []check {
 	return []check{
-		checkKVM, checkLandlock, checkVhostNet, checkVhostVsock, checkNFT, checkFirewallBackend, checkFeatures, checkIPTablesLegacy, checkFirewalld, checkForeignChains,
+		checkKVM, checkLandlock, checkVhostNet, checkVhostVsock, checkNFT, checkFirewallBackend, checkFilters, checkFeatures, checkIPTablesLegacy, checkFirewalld, checkForeignChains,
 		checkForwarding, checkBrNetfilter, checkOpenVSwitch, checkSockets,
 	}
 }

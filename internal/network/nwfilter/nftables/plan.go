@@ -40,7 +40,7 @@ func newPlan(b *Backend, s *sight) *plan {
 	}
 }
 
-// join makes one transaction of both, unless ports that are filtered are led to other chains.
+// join merges both transactions, unless ports that are filtered are led to other chains.
 func (p *plan) join() {
 	if p.ahead.Len() > 0 && !p.switching() {
 		p.ahead.Append(p.tx)
