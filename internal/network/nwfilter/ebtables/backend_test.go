@@ -182,3 +182,38 @@ func TestWhatTheProgramsHaveNoWordForIsRefusedAndNothingChanges(t *testing.T) {
 	}
 	r.apply(nil, "vnet1", "vnet2")
 }
+
+// A later fragment has no port, whatever follows its IP header, and ARP of other hardware has no IP addresses that a rule compares.
+func TestLaterFragmentsAndForeignHardware_MeetNoConditionOnPortsAndAddresses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	fragment := tcp(1, 2, "10.0.0.1", "10.0.0.2", 80)
+	fragment[14+7] = 185 // its offset; the checksum of the header follows it
+	fragment[14+10], fragment[14+11] = 0, 0
+	var sum uint32
+	for i := 14; i < 34; i += 2 {
+		sum += uint32(fragment[i])<<8 | uint32(fragment[i+1])
+	}
+	sum = sum>>16 + sum&0xffff
+	fragment[14+10], fragment[14+11] = ^byte(sum>>8), ^byte(sum)
+	token := arp(card(1), "10.0.0.1")
+	token[15] = 6 // IEEE 802
+	r.ns.Run("sysctl", "-qw", "net.bridge.bridge-nf-call-arptables=0")
+	r.apply([]nwfilter.Port{compiled(t, "vnet1", params("10.0.0.1"), `<filter name='f' chain='root'><rule action='drop' direction='out' statematch='0'><tcp dstportstart='80'/></rule>`+
+		`<rule action='drop' direction='out'><arp arpsrcipaddr='$IP'/></rule></filter>`)})
+	for _, c := range []struct {
+		name   string
+		frame  []byte
+		passes bool
+	}{
+		{"a segment", tcp(1, 2, "10.0.0.1", "10.0.0.2", 80), false},
+		{"a later fragment", fragment, true},
+		{"ARP for Ethernet", arp(card(1), "10.0.0.1"), false},
+		{"ARP for IEEE 802", token, true},
+	} {
+		if got := r.passes(nwfilter.Out, c.frame); got != c.passes {
+			t.Errorf("%s: passed %t, want %t", c.name, got, c.passes)
+		}
+	}
+	r.apply(nil, "vnet1")
+}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"taproom/internal/network/nwfilter"
@@ -176,9 +177,20 @@ func frameOptions(r *nwfilter.Rule, v nwfilter.Values) ([][]option, error) {
 	if to, ok := r.Protocol.EtherDst(); ok {
 		all = append(all, []option{{"-d", mac(to[:]), false}})
 	}
+	if slices.ContainsFunc(r.Matches, comparesARPAddresses) {
+		// ebtables compares the IP addresses of ARP whatever the hardware is (net/bridge/netfilter/ebt_arp.c).
+		all = append(all, []option{{"--arp-htype", "1", false}})
+	}
 	for i := range r.Matches {
 		m := &r.Matches[i]
 		switch m.Field {
+		case nwfilter.ARPHardware:
+			if slices.ContainsFunc(r.Matches, comparesARPAddresses) && (m.Not || m.Mask != nil || m.High != nil || m.Slot != "" || number(m.Value) != "1") {
+				return nil, fmt.Errorf("%s: ebtables compares the IP addresses of ARP with Ethernet (1) alone", m.Field)
+			}
+			if slices.ContainsFunc(r.Matches, comparesARPAddresses) {
+				continue
+			}
 		case nwfilter.ARPGratuitous:
 			all = append(all, []option{{"--arp-gratuitous", "", m.Not != (len(m.Value) == 1 && m.Value[0] == 0)}})
 			continue
@@ -210,6 +222,11 @@ func frameOptions(r *nwfilter.Rule, v nwfilter.Values) ([][]option, error) {
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// comparesARPAddresses reports whether a condition is on an IP address of ARP, which only frames for Ethernet meet.
+func comparesARPAddresses(m nwfilter.Match) bool {
+	return m.Field == nwfilter.ARPSrcIP || m.Field == nwfilter.ARPDstIP
 }
 
 // class is a condition on the upper six bits of an octet that ebtables compares as a whole: the lower two are ECN's (RFC 3168).

@@ -15,6 +15,10 @@ func packetOptions(r *nwfilter.Rule, v nwfilter.Values) ([][]option, error) {
 	if ok {
 		all = append(all, []option{{"-p", fmt.Sprint(n), false}})
 	}
+	if !r.Protocol.IPv6() && len(r.Headers()) > 0 {
+		// iptables-nft compares the bytes behind the IP header of a later fragment as if they were ports (nft_payload_fast_eval, 6.18).
+		all = append(all, []option{{"-f", "", true}})
+	}
 	for i := range r.Matches {
 		o, err := packetOption(r, &r.Matches[i], v, n)
 		if err != nil {

@@ -31,8 +31,8 @@ func TestAFirstPortIsWrittenWithAllThatLeadsToIt(t *testing.T) {
 -A tr-o-vnet1 -p 0x0806 -j tr-o1-vnet1
 -A tr-o-vnet1 -p 0x0800 --ip-src ! 10.0.0.1 -j DROP
 -A tr-o-vnet1 -p 0x0800 --ip-src ! 10.0.0.2 -j DROP
--A tr-o1-vnet1 -p 0x0806 --arp-mac-src 52:54:00:00:00:01 --arp-ip-src 10.0.0.1 -j RETURN
--A tr-o1-vnet1 -p 0x0806 --arp-mac-src 52:54:00:00:00:01 --arp-ip-src 10.0.0.2 -j RETURN
+-A tr-o1-vnet1 -p 0x0806 --arp-htype 1 --arp-mac-src 52:54:00:00:00:01 --arp-ip-src 10.0.0.1 -j RETURN
+-A tr-o1-vnet1 -p 0x0806 --arp-htype 1 --arp-mac-src 52:54:00:00:00:01 --arp-ip-src 10.0.0.2 -j RETURN
 -A tr-o1-vnet1 -p 0x0806 -j DROP
 -I PREROUTING 1 -j tr-out
 -I POSTROUTING 1 -j tr-in
@@ -56,9 +56,9 @@ func TestAFirstPortIsWrittenWithAllThatLeadsToIt(t *testing.T) {
 -A tr-ports MARK
 :tr-o-vnet1 - [0:0]
 :tr-i-vnet1 - [0:0]
--A tr-o-vnet1 -p 6 -m tcp --sport 22 -m conntrack --ctstate ESTABLISHED --ctdir REPLY -j RETURN
+-A tr-o-vnet1 -p 6 ! -f -m tcp --sport 22 -m conntrack --ctstate ESTABLISHED --ctdir REPLY -j RETURN
 -A tr-o-vnet1 -p 6 -j DROP
--A tr-i-vnet1 -p 6 -m tcp --dport 22 -m conntrack --ctstate NEW,ESTABLISHED --ctdir ORIGINAL -j RETURN
+-A tr-i-vnet1 -p 6 ! -f -m tcp --dport 22 -m conntrack --ctstate NEW,ESTABLISHED --ctdir ORIGINAL -j RETURN
 -A tr-i-vnet1 -p 6 -j DROP
 -I INPUT 1 -j tr-out
 -I FORWARD 1 -j tr-in
