@@ -16,13 +16,13 @@
 // comment what a port has and how many rules that takes, so that what somebody flushed is missed. The counters alone need what
 // this process has applied.
 //
-// A packet whose header is cut short is dropped by iptables and ip6tables themselves, at the first rule of whatever action that looks at the
-// header (hotdrop, net/netfilter/xt_tcpudp.c). ebtables has no such thing: in the frame layer the conditions are not met.
+// A packet whose header is cut short is dropped by iptables-legacy and ip6tables-legacy themselves, at the first rule of whatever action that
+// looks at the header (hotdrop, net/netfilter/xt_tcpudp.c). ebtables and ip6tables-nft do not: there the conditions are not met.
 //
 // The package is not used by the daemon: run against the suite of package filtertest, with iptables-nft 1.8.9 on Linux 6.18, it does not
-// decide as the simulator does of packets that the host sends to a guest (by the packet layer, see above), of BPDUs, of IPv6 packets with
+// decide as the simulator does of packets that the host sends to a guest (by the packet layer, see above), of IPv6 packets with
 // AH, later fragments or cut headers, and of headers cut short in the frame layer.
 //
-// Refused, with an error that names the rule: conditions that the programs have no word for, such as a negated type of ICMPv6
-// beside a code, or a negated DSCP in the frame layer.
+// Refused, with an error that names the rule: conditions on fields of BPDUs, which the kernel compares at the wrong place, and conditions
+// that the programs have no word for, such as a negated type of ICMPv6 with a code, or a negated DSCP in the frame layer.
 package ebtables

@@ -50,10 +50,7 @@ func wordOfFrame(f nwfilter.Field, v6 bool) (word, bool) {
 	case nwfilter.DstPort:
 		return word{family("--ip-dport", "--ip6-dport", v6), number, true, false}, true
 	}
-	if w, ok := wordOfARP(f); ok {
-		return w, true
-	}
-	return wordOfSTP(f)
+	return wordOfARP(f)
 }
 
 func wordOfARP(f nwfilter.Field) (word, bool) {
@@ -72,36 +69,6 @@ func wordOfARP(f nwfilter.Field) (word, bool) {
 		return word{"--arp-ip-src", address, false, true}, true
 	case nwfilter.ARPDstIP:
 		return word{"--arp-ip-dst", address, false, true}, true
-	}
-	return word{}, false
-}
-
-func wordOfSTP(f nwfilter.Field) (word, bool) {
-	switch f {
-	case nwfilter.STPType:
-		return word{"--stp-type", number, false, false}, true
-	case nwfilter.STPFlags:
-		return word{"--stp-flags", number, false, false}, true
-	case nwfilter.STPRootPriority:
-		return word{"--stp-root-prio", number, true, false}, true
-	case nwfilter.STPRootAddress:
-		return word{"--stp-root-addr", mac, false, true}, true
-	case nwfilter.STPRootCost:
-		return word{"--stp-root-cost", number, true, false}, true
-	case nwfilter.STPSenderPriority:
-		return word{"--stp-sender-prio", number, true, false}, true
-	case nwfilter.STPSenderAddress:
-		return word{"--stp-sender-addr", mac, false, true}, true
-	case nwfilter.STPPort:
-		return word{"--stp-port", number, true, false}, true
-	case nwfilter.STPMessageAge:
-		return word{"--stp-msg-age", number, true, false}, true
-	case nwfilter.STPMaxAge:
-		return word{"--stp-max-age", number, true, false}, true
-	case nwfilter.STPHelloTime:
-		return word{"--stp-hello-time", number, true, false}, true
-	case nwfilter.STPForwardDelay:
-		return word{"--stp-forward-delay", number, true, false}, true
 	}
 	return word{}, false
 }
@@ -210,6 +177,10 @@ func frameOptions(r *nwfilter.Rule, v nwfilter.Values) ([][]option, error) {
 			}
 			all = append(all, o)
 			continue
+		}
+		if m.Field >= nwfilter.STPType && m.Field <= nwfilter.STPForwardDelay {
+			// Its protocol identifier has one octet for the kernel and two in IEEE 802.1D 9.3 (net/bridge/netfilter/ebt_stp.c, stp_header, 6.18).
+			return nil, fmt.Errorf("%s: the kernel compares each field of a BPDU one octet before its place", m.Field)
 		}
 		w, ok := wordOfFrame(m.Field, r.Protocol.IPv6())
 		if !ok {
