@@ -10,7 +10,7 @@ import (
 )
 
 // typeof begins the Type of a set whose keys have raw bytes in them. Its form is the port's name and bytes of a place that stands for
-// all: "typeof iifname . @nh,0,48". nft accepts a Raw of that size, wherever it is, as the key of such a set only.
+// all: "typeof iifname . @nh,0,48". nft accepts a Raw of that size, wherever it is, as the key of this kind of set only.
 const typeof = "typeof "
 
 // rawScalar is added to the size of raw bytes for their scalar. For the kernel they are all of nft's type integer.
@@ -36,7 +36,7 @@ func RawType(size int) string { return fmt.Sprintf("%siifname . @nh,0,%d", typeo
 
 func rawSizes() []int { return []int{1, 2, 4, 6, 16} }
 
-// rawKeys parses what RawType returns.
+// rawKeys parses the result of RawType.
 func rawKeys(s string) (keyType, bool) {
 	for _, n := range rawSizes() {
 		if s == RawType(n) {

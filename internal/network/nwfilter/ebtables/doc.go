@@ -24,5 +24,5 @@
 // AH, later fragments or cut headers, and of headers cut short in the frame layer.
 //
 // Refused, with an error that names the rule: conditions on fields of BPDUs, which the kernel compares at the wrong place, and conditions
-// that the programs have no word for, such as a negated type of ICMPv6 with a code, or a negated DSCP in the frame layer.
+// that the programs have no word for, for example a negated type of ICMPv6 with a code, or a negated DSCP in the frame layer.
 package ebtables

@@ -91,16 +91,16 @@ func every(t *testing.T, o Options, r *Rig) {
 				}
 				variable, params := variables(element)
 				for doc, params := range map[string]nwfilter.Params{element: nil, variable: params} {
-					r.one(t, o, a, d, doc, params, drops)
+					r.attachRule(t, o, a, d, doc, params, drops)
 				}
 			}
 		}
 	}
 }
 
-// one attaches a filter with a single rule. drops are the expected verdicts: of frames with the attribute, and of frames with another
+// attachRule attaches a filter with a single rule. drops are the expected verdicts: of frames with the attribute, and of frames with another
 // value of it.
-func (r *Rig) one(t *testing.T, o Options, a attribute, d nwfilter.Direction, element string, params nwfilter.Params, drops [2]bool) {
+func (r *Rig) attachRule(t *testing.T, o Options, a attribute, d nwfilter.Direction, element string, params nwfilter.Params, drops [2]bool) {
 	t.Helper()
 	p, err := compile(params, document(d.String(), element))
 	if err != nil {

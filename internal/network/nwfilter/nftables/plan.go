@@ -27,7 +27,7 @@ type plan struct {
 	cleared  bool // the tables go
 }
 
-// known is what ports with the same Program share.
+// known is shared by all ports with the same Program.
 type known struct {
 	id   string // of its chains; empty where values of ports stand in their rules
 	uses []slotUse

@@ -53,7 +53,7 @@ func Try(ctx context.Context) (a Abilities, err error) {
 	return a, err
 }
 
-// Filtered returns the links that the tables of that name filter, and those of them whose filter asks for states of connections that
+// Filtered returns the links that the tables of that name filter, and the links whose filter asks for states of connections that
 // br_netfilter has to provide. Nothing is changed.
 func Filtered(ctx context.Context, conn nft.Backend, table string) (ports, tracked []string, err error) {
 	l, err := conn.Dump(ctx, nft.Bridge, table)
