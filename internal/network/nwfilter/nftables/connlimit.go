@@ -13,12 +13,6 @@ import (
 // limitSet is the prefix of the names of sets in which connections are counted.
 const limitSet = "limit-"
 
-// limitID identifies the limit of a rule: the rule itself and the check for cut headers count in one set.
-type limitID struct {
-	limit *uint32
-	d     nwfilter.Direction
-}
-
 // overLimit matches while the NIC has more connections than the rule says. Connections are counted for each port, whatever its addresses,
 // so a guest cannot evade the limit by another address and the set has a member for each port at most.
 func (r *renderer) overLimit(rule *nwfilter.Rule) (exprs, error) {
@@ -30,13 +24,8 @@ func (r *renderer) overLimit(rule *nwfilter.Rule) (exprs, error) {
 			What: "connection tracking of bridges", Config: "CONFIG_NF_CONNTRACK_BRIDGE and CONFIG_NFT_CONNLIMIT",
 		})
 	}
-	id := limitID{rule.ConnLimit, rule.Direction}
-	name, ok := r.limits[id]
-	if !ok {
-		name = fmt.Sprintf("%s%s-%d", limitSet, r.out.id, len(r.limits))
-		r.limits[id] = name
-		r.out.sets = append(r.out.sets, nft.Set{Family: nft.Bridge, Table: r.table, Name: name, Type: "ifname", Dynamic: true})
-	}
+	name := fmt.Sprintf("%s%s-%d", limitSet, r.out.id, len(r.out.sets))
+	r.out.sets = append(r.out.sets, nft.Set{Family: nft.Bridge, Table: r.table, Name: name, Type: "ifname", Dynamic: true})
 	port := nft.IIfName
 	if rule.Direction == nwfilter.In {
 		port = nft.OIfName

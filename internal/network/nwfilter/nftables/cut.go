@@ -16,7 +16,8 @@ func (r *renderer) cuts(chain string, rule *nwfilter.Rule) error {
 	}
 	for _, h := range rule.Headers() {
 		rest := *rule
-		rest.Matches = nil
+		// Linux 6.1 counts a connection twice that is counted again in the same jiffy, so packets with cut headers are dropped at any count.
+		rest.Matches, rest.ConnLimit = nil, nil
 		for _, m := range rule.Matches {
 			if m.Field.Header() < h {
 				rest.Matches = append(rest.Matches, m)

@@ -39,10 +39,9 @@ type renderer struct {
 	can    abilities
 	port   nwfilter.Port
 	out    *chains
-	frames map[string]int     // chains of the frame layer by name
-	titles map[string]string  // names of chains in filters
-	limits map[limitID]string // sets of limits
-	jumped map[string]bool    // the jumps to chains that drop packets with cut headers, by the chain that they are in
+	frames map[string]int    // chains of the frame layer by name
+	titles map[string]string // names of chains in filters
+	jumped map[string]bool   // the jumps to chains that drop packets with cut headers, by the chain that they are in
 }
 
 // identify returns the name of the chains of a Program. Values that stand in the rules, not in sets, are part of it; shared reports
@@ -62,7 +61,7 @@ func identify(p nwfilter.Port, can abilities) (id string, shared bool) {
 
 // render makes the chains of a port's Program.
 func render(table, id string, can abilities, p nwfilter.Port) (*chains, error) {
-	r := &renderer{table: table, can: can, port: p, frames: map[string]int{}, titles: map[string]string{}, limits: map[limitID]string{}, jumped: map[string]bool{}}
+	r := &renderer{table: table, can: can, port: p, frames: map[string]int{}, titles: map[string]string{}, jumped: map[string]bool{}}
 	r.out = &chains{id: id, rules: map[string][]nft.Rule{}}
 	for i := range p.Program.Chains {
 		r.frames[p.Program.Chains[i].Name] = i
