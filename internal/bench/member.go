@@ -35,6 +35,7 @@ type Options struct {
 	Workers    int      // that inspect them
 	Rates      []int    // KiB/s, where limits are the question
 	Seconds    int      // that one of them is measured for
+	Shaped     []int    // NICs with limits, whose set-up is measured instead of the traffic of a single NIC; empty: the traffic
 	Through    []string // the ways of a guest to the network: some of ShapeWays
 	Filtered   []int    // NICs with a network filter, where that is the question
 	Counters   string   // file of counts to compare with, "" for none

@@ -65,8 +65,11 @@ type shapeBench struct {
 	done, total int
 }
 
-// runShape measures what <bandwidth> lets through, in both directions.
+// runShape measures the traffic that <bandwidth> lets through, in both directions, or with o.Shaped how long limits of many NICs take to set.
 func runShape(ctx context.Context, o Options) (*Report, error) {
+	if len(o.Shaped) > 0 {
+		return runShapeMany(ctx, o)
+	}
 	b := newShapeBench(o)
 	defer b.k.Close()
 	for _, way := range ShapeWays() {
