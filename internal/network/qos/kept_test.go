@@ -26,6 +26,15 @@ type attachment struct {
 	place      *load.Place
 	farAddr    *load.Site
 	bound      *load.Bound
+
+	ends   [2]end // of a packet: the guest's, and the far one
+	queues [2]end // that count it: of what the guest sends, and of what it receives
+}
+
+// end is a link in a namespace.
+type end struct {
+	ns   *hosttest.NS
+	link string
 }
 
 // close is for a test's end.
@@ -55,7 +64,11 @@ func onBridge(t *testing.T) *attachment {
 		t.Fatal(err)
 	}
 	closeAll(t, bound.Close, place.Close, site.Close)
-	return &attachment{inside.Do, ns.Do, place, site, bound}
+	return &attachment{
+		inside.Do, ns.Do, place, site, bound,
+		[2]end{{inside, "eth0"}, {ns, "br0"}},
+		[2]end{{ns, "shape0"}, {ns, place.Tap.Name}},
+	}
 }
 
 // onMacvtap is a guest on a macvtap, and another machine at the other end of the cable.
@@ -92,7 +105,11 @@ func onMacvtap(t *testing.T) *attachment {
 		t.Fatal(err)
 	}
 	closeAll(t, bound.Close, place.Close, func() error { return k.DeleteLink(index) }, site.Close)
-	return &attachment{inside.Do, far.Do, place, site, bound}
+	return &attachment{
+		inside.Do, far.Do, place, site, bound,
+		[2]end{{inside, "eth0"}, {far, "br0"}},
+		[2]end{{ns, "macvtap0"}, {ns, "shape0"}},
+	}
 }
 
 // attachments are the ways of a guest to the network.
