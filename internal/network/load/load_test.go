@@ -115,7 +115,7 @@ func TestAProbeOfWhatDoesNotAnswerCountsAsLost(t *testing.T) {
 func TestARateLastsFromOneArrivalToAnother(t *testing.T) {
 	t.Parallel()
 	began := time.Unix(1000, 0)
-	at := func(bytes int64, after time.Duration) Reading { return Reading{bytes, began.Add(after)} }
+	at := func(bytes int64, after time.Duration) Reading { return Reading{Bytes: bytes, At: began.Add(after)} }
 	for _, c := range []struct {
 		first, last Reading
 		want        float64

@@ -20,6 +20,9 @@ const (
 	burst = 2 * time.Millisecond
 	// segments is the most datagrams that the kernel takes by one call (UDP_MAX_SEGMENTS of old kernels).
 	segments = 40
+	// madeUp is how many bytes a sender that was scheduled out makes up for in any case. A bucket (qos.Limit.Bucket) that was not used
+	// lets 70 KB pass at once and has 40 KB wait, so with less a sender that is late by 0.2 s would lower the rate of a slow limit.
+	madeUp = 128 << 10
 )
 
 func (f *Flow) receiveUDP(ctx context.Context, to In, address netip.Addr) (netip.AddrPort, error) {
@@ -62,7 +65,11 @@ func (f *Flow) sendUDP(ctx context.Context, from In, to netip.AddrPort, size int
 	if err := segmented(out.(*net.UDPConn), size); err != nil {
 		return err
 	}
-	f.tasks.Go(func() { send(ctx, out, size, rate) })
+	f.tasks.Go(func() {
+		tick := time.NewTicker(burst)
+		defer tick.Stop()
+		f.pace(ctx, tick.C, out, size, rate)
+	})
 	return nil
 }
 
@@ -79,19 +86,23 @@ func segmented(c *net.UDPConn, size int) error {
 	return set
 }
 
-// send keeps to the rate: what is due since it began, and no more than a burst of what was missed.
-func send(ctx context.Context, out net.Conn, size int, rate float64) {
+// pace sends at the rate: at each tick the bytes that are due since the last, and no more than can be made up. Time that is not made up
+// is noted.
+func (f *Flow) pace(ctx context.Context, ticks <-chan time.Time, out net.Conn, size int, rate float64) {
 	buf := make([]byte, segments*size)
-	tick := time.NewTicker(burst)
-	defer tick.Stop()
+	most := max(rate*(10*burst).Seconds(), madeUp, float64(size))
 	var owed float64
 	for last := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
-			owed = min(owed+rate*now.Sub(last).Seconds(), max(rate*(10*burst).Seconds(), float64(size)))
+		case now := <-ticks:
+			owed += rate * now.Sub(last).Seconds()
 			last = now
+		}
+		if owed > most {
+			f.late(time.Duration((owed - most) / rate * float64(time.Second)))
+			owed = most
 		}
 		for n := int(owed) / size; n > 0; n = int(owed) / size {
 			n = min(n, segments)

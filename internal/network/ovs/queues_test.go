@@ -152,6 +152,7 @@ func (b *bench) keeps(x load.Transport, from, to load.In, place *load.Place, kib
 		b.Fatal(err)
 	}
 	defer f.Stop()
+	var rates []float64
 	for late := time.Now().Add(2 * patient); ; {
 		first := f.Read()
 		<-time.After(2 * time.Second)
@@ -160,11 +161,12 @@ func (b *bench) keeps(x load.Transport, from, to load.In, place *load.Place, kib
 			b.Errorf("%v: %d bytes passed in %v, want at most %.0f", x, last.Bytes, last.At.Sub(began), most)
 			return
 		}
-		if first.Bytes > 0 && first.Until(last) > share*(1-x.Tolerance()) {
+		if first.Passes(last, share*(1-x.Tolerance())) {
 			return
 		}
+		rates = append(rates, first.Until(last)/share)
 		if time.Now().After(late) {
-			b.Errorf("%v: never the whole limit passed", x)
+			b.Errorf("%v: never the whole limit passed: %.3f of it, each for 2 s; the sender was late by %v", x, rates, last.Late)
 			return
 		}
 	}

@@ -186,7 +186,7 @@ func (a *attachment) keeps(t *testing.T, x load.Transport, out bool, kib uint64)
 		}
 		rate := first.Until(last)
 		rates = append(rates, rate/share)
-		if first.Bytes > 0 && rate > share*(1-x.Tolerance()) {
+		if first.Passes(last, share*(1-x.Tolerance())) {
 			return
 		}
 		if last.At.After(late) || time.Now().After(late) {
