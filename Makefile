@@ -110,7 +110,7 @@ appliance-twice: appliance ## build the kernels once more in another folder: the
 
 # What the kernel has the last word in. RUN=regexp runs some of the tests, PKG=./internal/… other packages, KERNEL=6.12 one kernel;
 # ALL=1 those too that this machine's kernel does not skip.
-PKG ?= ./internal/host/... ./internal/network/state ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
+PKG ?= ./internal/host/... ./internal/network/state ./internal/network/qos@FairQueue ./internal/network/ovs ./internal/network/firewall ./internal/qemu ./internal/qemu/launch ./internal/engine/tuning \
   ./internal/daemon/clienttest@Vsock|SessionUsesTheCgroup|AParameterOfAGuestThatRuns|ALimitIsSet|WhereTheyArePinned ./internal/daemon/nictest@VHost|KernelsDatapath
 lab: setup-test setup-lab build ## the tests that this kernel skips on kernels of the distribution, in emulated guests, and what runs nowhere
 	go run -C tools ./lab -repo $(CURDIR) -kernel '$(KERNEL)' -run '$(RUN)' $(if $(ALL),-all -timeout 60m) $(foreach p,$(PKG),'$(p)')

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"taproom/internal/host"
+	"taproom/internal/host/probe"
 	"taproom/internal/network/load"
 	"taproom/internal/network/qos"
 )
@@ -44,7 +45,9 @@ func newShapeTap(ctx context.Context) (s *shapeTap, err error) {
 	if s.place, err = s.site.Plug(s.inside); err != nil {
 		return s, err
 	}
-	s.link, err = load.NewBound(s.outside, s.place.Tap.Index, "shape0", false)
+	if s.link, err = load.NewBound(s.outside, s.place.Tap.Index, "shape0", false); err == nil {
+		s.link.Fair = probe.FairQueue() == nil // as in the daemon
+	}
 	return s, err
 }
 

@@ -40,6 +40,8 @@ type fabric struct {
 	polls   bool // changes of the firewall's rules are found by polling
 	// noFences is why bridges have none that keep packets from being forwarded whatever rules there are; nil: they have.
 	noFences error
+	// fairQueues is whether flows of a limited NIC take turns; without, its frames wait in their order.
+	fairQueues bool
 	// loopback is the process for ports of the loopback that lead to guests, and targets where those are.
 	loopback *helperService
 	targets  targets
@@ -62,7 +64,7 @@ func (e *Engine) openFabric(ctx context.Context) error {
 	})
 	e.fabric = &fabric{nft: conn, chosen: chosen, fw: zones, zones: zones, ovs: &ovs.Switch{
 		Kernel: e.k, Socket: cmp.Or(e.cfg.OVSSocket, ovs.DefaultSocket), Within: cmp.Or(e.cfg.OVSWithin, ovs.DefaultWithin), Group: e.cfg.Identity.LinkGroup,
-	}, noFences: e.tryFences()}
+	}, noFences: e.tryFences(), fairQueues: e.tryFairQueues()}
 	if p, ok := chosen.Backend.(state.FirewallPoller); ok {
 		e.polls = p.Polls()
 	}
@@ -99,7 +101,7 @@ func (e *Engine) closeFabric() {
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, NoFences: e.fabric == nil || e.noFences != nil}
+	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, NoFences: e.fabric == nil || e.noFences != nil, FairQueues: e.fabric != nil && e.fairQueues}
 	if e.helper != nil { // a session has neither
 		env.Firewall, env.Services, env.Switch = e.fw, services{e.helper, e.loopback}, e.ovs
 	}

@@ -15,6 +15,12 @@ func (e *Engine) tryFences() error {
 	return probe.Fence()
 }
 
+// tryFairQueues checks whether the kernel supports fair queues. Where that is not known limits are kept all the same.
+func (e *Engine) tryFairQueues() bool {
+	e.k.Step("probe fair queue")
+	return probe.FairQueue() == nil
+}
+
 // fenceProblems name the networks whose isolation the firewall's rules alone make.
 func (e *Engine) fenceProblems() []string {
 	if e.fabric == nil || e.noFences == nil {

@@ -48,7 +48,7 @@ func boundLink(s *state.State, link, owner, id string, leaves qos.Queue, comes q
 	if comes.Average > 0 {
 		one.Through = shaperName(id)
 		s.Shapers[one.Through] = state.Shaper{Owner: owner, NoIPv6: true, Up: true}
-		s.Shapes[one.Through] = state.Shape{Queue: qos.Queue{Bucket: comes.Bucket(mtu)}}
+		s.Shapes[one.Through] = state.Shape{Queue: qos.Queue{Bucket: comes.Bucket(mtu), MTU: mtu}}
 	}
 	if !leaves.None() || one.Through != "" {
 		s.Shapes[link] = one
@@ -67,7 +67,7 @@ func boundPorts(s *state.State, r record, held bool) {
 		if p.Direct != nil {
 			leaves, comes = comes, leaves
 		}
-		boundLink(s, p.Name, r.UUID.String(), p.ID, qos.Queue{Bucket: leaves.Bucket(p.Shape.MTU)}, comes, p.Shape.MTU, held)
+		boundLink(s, p.Name, r.UUID.String(), p.ID, qos.Queue{Bucket: leaves.Bucket(p.Shape.MTU), MTU: p.Shape.MTU}, comes, p.Shape.MTU, held)
 	}
 }
 

@@ -35,6 +35,7 @@ func (k *Kernel) Queues() ([]Queue, error) {
 		return nil, fmt.Errorf("list queues: %w", err)
 	}
 	var out []Queue
+	fair := map[int]FairQueue{} // inside buckets, by link
 	for _, m := range msgs {
 		q, ours, perr := parseQueue(m)
 		if perr != nil {
@@ -42,6 +43,16 @@ func (k *Kernel) Queues() ([]Queue, error) {
 		}
 		if ours {
 			out = append(out, q)
+		}
+		if h, kind, options, perr := parseTC(m); perr == nil && kind == "fq_codel" && h.parent == BucketHandle<<16|inside {
+			if fair[h.index], perr = parseFair(options); perr != nil {
+				return nil, fmt.Errorf("list queues: %w", perr)
+			}
+		}
+	}
+	for i := range out {
+		if out[i].Handle == BucketHandle {
+			out[i].Bucket.Fair = fair[out[i].Index]
 		}
 	}
 	return out, err
@@ -60,7 +71,12 @@ func (k *Kernel) Queue(index int) (q Queue, there bool, err error) {
 			q, there, err = parseQueue(reply)
 		}
 	})
+	var fair FairQueue
+	p.fairInside(index, BucketHandle, func(f FairQueue) { fair = f })
 	p.Flush()
+	if there && q.Handle == BucketHandle {
+		q.Bucket.Fair = fair
+	}
 	return q, there, err
 }
 
@@ -148,6 +164,7 @@ func (k *Kernel) insides(index int, leaves []Leaf) error {
 				errs = append(errs, err)
 			}
 		})
+		p.fairInside(index, leaves[i].Class, func(f FairQueue) { leaves[i].Cut.Fair = f })
 	}
 	p.Flush()
 	return errors.Join(errs...)

@@ -21,6 +21,7 @@ type TBF struct {
 	// Segment is how large what leaves may be, in bytes: larger segments are cut. 0 leaves that to the buffers. Only where Rate
 	// or Peak is CutRate. The kernel does not tell it.
 	Segment uint32
+	Fair    FairQueue // that frames wait in
 }
 
 // CutRate is the rate of a bucket that only cuts: time does not pass in it.
@@ -38,16 +39,36 @@ const (
 // SetTBF puts a bucket at the root of a link, in the place of what is there, or changes the one that is: what waits in it goes
 // on waiting. done learns how it ended.
 func (p *Pipeline) SetTBF(index int, t TBF, done func(error)) {
-	p.tbf(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), t, without("TBF", "CONFIG_NET_SCH_TBF", done))
+	p.bucket(tcHeader(index, BucketHandle<<16, netlink.HANDLE_ROOT), BucketHandle, t, without("TBF", "CONFIG_NET_SCH_TBF", done), done)
 }
 
 // SetClassTBF is SetTBF inside of a class of the link's tree, by whose number it is known.
 func (p *Pipeline) SetClassTBF(index int, class uint16, t TBF, done func(error)) {
-	p.tbf(tcHeader(index, uint32(class)<<16, TreeHandle<<16|uint32(class)), t, func(err error) {
+	p.bucket(tcHeader(index, uint32(class)<<16, TreeHandle<<16|uint32(class)), class, t, func(err error) {
 		if errors.Is(err, unix.ENOENT) { // the kernel says the same of both
 			err = fmt.Errorf("class %d has gone, or the kernel has no TBF (CONFIG_NET_SCH_TBF): %w", class, err)
 		}
 		done(err)
+	}, done)
+}
+
+// bucket sets a bucket and the queue inside. made learns how the bucket's part ended where that is all or where it failed, and done how the
+// queue's did.
+func (p *Pipeline) bucket(h *nl.TcMsg, handle uint16, t TBF, made, done func(error)) {
+	if t.Fair == (FairQueue{}) {
+		p.tbf(h, t, made)
+		return
+	}
+	failed := false
+	p.tbf(h, t, func(err error) {
+		if failed = err != nil; failed {
+			made(err)
+		}
+	})
+	p.fair(int(h.Ifindex), handle, t.Fair, func(err error) {
+		if !failed {
+			done(err)
+		}
 	})
 }
 

@@ -22,7 +22,7 @@ func qdiscFeatures() []Feature {
 		{"tbf", "CONFIG_NET_SCH_TBF", unshaped, false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
 			return &netlink.Tbf{QdiscAttrs: a, Rate: 1 << 20, Limit: 1 << 20, Buffer: 1 << 20}
 		})},
-		{"fq_codel", "CONFIG_NET_SCH_FQ_CODEL", "queues of shaped NICs are plain and long", false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
+		{"fq_codel", "CONFIG_NET_SCH_FQ_CODEL", "flows of a shaped NIC wait for each other", false, qdisc(func(a netlink.QdiscAttrs) netlink.Qdisc {
 			return netlink.NewFqCodel(a)
 		})},
 		{"clsact", "CONFIG_NET_SCH_INGRESS", "what guests send is not shaped", false, addClsact},

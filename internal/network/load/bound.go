@@ -9,6 +9,8 @@ import (
 
 // Bound is a link whose traffic is bounded, by the queues that the product would give it and without the product. Close it.
 type Bound struct {
+	Fair bool // flows take turns, where the kernel can (probe.FairQueue)
+
 	kernel          *host.Kernel
 	link, other     int // the link, and the one that what comes in through it takes first
 	macvtap, joined bool
@@ -34,7 +36,7 @@ func NewBound(k *host.Kernel, link int, name string, macvtap bool) (*Bound, erro
 
 // Set bounds both directions; what waits goes on waiting. A direction without an average is as fast as it gets.
 func (b *Bound) Set(l qos.Limits, mtu int) error {
-	leaves, enters := l.In.Bucket(mtu), l.Out.Bucket(mtu)
+	leaves, enters := b.queue(l.In, mtu), b.queue(l.Out, mtu)
 	if b.macvtap {
 		leaves, enters = enters, leaves
 	}
@@ -51,6 +53,14 @@ func (b *Bound) Set(l qos.Limits, mtu int) error {
 			b.joined = false
 		}
 	})
+}
+
+func (b *Bound) queue(l qos.Limit, mtu int) host.TBF {
+	q := qos.Queue{Bucket: l.Bucket(mtu), MTU: mtu}
+	if b.Fair {
+		q = q.Fair()
+	}
+	return q.Bucket
 }
 
 func bucket(p *host.Pipeline, index int, t host.TBF, done func(error)) {

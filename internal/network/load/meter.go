@@ -30,7 +30,7 @@ func (m *Meter) late(d time.Duration) {
 	m.lost += d
 }
 
-// Reading is what a meter showed: Bytes of payload until At, when the last of them came. Late is for how long the flow's own sender of
+// Reading is what a meter showed: Bytes of payload until At, when the last of them came. Late is how long the flow's own sender of
 // datagrams had not run by then, beyond the time that it made up for.
 type Reading struct {
 	Bytes int64

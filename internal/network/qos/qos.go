@@ -128,16 +128,15 @@ func waits(rate uint64, mtu int) uint32 {
 type Queue struct {
 	Bucket host.TBF
 	Tree   *Tree
+	MTU    int // of the link's frames; 0 is Ethernet's. Only desired
 }
 
 // None reports whether it bounds nothing.
 func (q Queue) None() bool { return q.Tree == nil && q.Bucket == host.TBF{} }
 
-// Equal reports whether two bound alike. How large the pieces are that a bucket cuts is not told by the kernel, and follows from
-// its rate.
+// Equal reports whether o, which was read from the kernel, bounds as q does.
 func (q Queue) Equal(o Queue) bool {
-	q.Bucket.Segment, o.Bucket.Segment = 0, 0
-	if q.Bucket != o.Bucket || (q.Tree == nil) != (o.Tree == nil) {
+	if !SameBucket(q.Bucket, o.Bucket) || (q.Tree == nil) != (o.Tree == nil) {
 		return false
 	}
 	return q.Tree == nil || q.Tree.Equal(*o.Tree)

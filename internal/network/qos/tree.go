@@ -32,9 +32,9 @@ type Leaf struct {
 
 // Equal reports whether two divide alike.
 func (t Tree) Equal(o Tree) bool {
-	return t.Whole == o.Whole && t.Rest == o.Rest && sameCut(t.RestCut, o.RestCut) &&
+	return t.Whole == o.Whole && t.Rest == o.Rest && SameBucket(t.RestCut, o.RestCut) &&
 		slices.EqualFunc(t.Leaves, o.Leaves, func(a, b Leaf) bool {
-			return a.HTBClass == b.HTBClass && a.Class == b.Class && a.MAC == b.MAC && sameCut(a.Cut, b.Cut)
+			return a.HTBClass == b.HTBClass && a.Class == b.Class && a.MAC == b.MAC && SameBucket(a.Cut, b.Cut)
 		})
 }
 
@@ -70,7 +70,7 @@ func (l Limit) Divide(mtu int, floors []Floor) Queue {
 	}
 	slices.SortFunc(t.Leaves, func(a, b Leaf) int { return int(a.Class) - int(b.Class) })
 	t.Rest, t.RestCut = t.part(leastRest, mtu), cut(t.Whole.Ceil, mtu)
-	return Queue{Tree: t}
+	return Queue{Tree: t, MTU: mtu}
 }
 
 // class is one that has a rate and borrows up to another.
@@ -90,12 +90,6 @@ func (t *Tree) part(rate uint64, mtu int) host.HTBClass {
 func cut(rate uint64, mtu int) host.TBF {
 	piece := uint32(min(atOnce(rate, mtu), 1<<17))
 	return host.TBF{Rate: host.CutRate, Segment: piece, Limit: waits(rate, mtu) + piece}
-}
-
-// sameCut leaves out what the kernel does not tell.
-func sameCut(a, b host.TBF) bool {
-	a.Segment, b.Segment = 0, 0
-	return a == b
 }
 
 // Leaf is the part of a NIC, and whether it has one.

@@ -28,6 +28,9 @@ func DiffRest(e *Env, observed Observed, desired State) (Plan, []Stranger, error
 }
 
 func newDiffer(e *Env, observed Observed, desired State) *differ {
+	if e.FairQueues {
+		desired.Shapes = fair(desired.Shapes)
+	}
 	d := &differ{env: e, old: observed, want: desired, alive: desired.alive(), made: map[string]bool{}, gone: map[string]bool{}, shaped: map[string]bool{}}
 	d.first = d.renamed()
 	return d

@@ -21,6 +21,9 @@ type Env struct {
 	Switch   SwitchBackend   // nil: ports of Open vSwitch are neither observed nor planned
 	NoFences bool            // the kernel has none: fences of bridges are neither observed nor planned
 
+	// FairQueues has the flows that a limit bounds take turns. The kernel needs fq_codel for that (probe.FairQueue).
+	FairQueues bool
+
 	// Timed, where it is not nil, is told how long each step took, and those that were under way together as the first.
 	Timed func(s Step, began, ended time.Time)
 

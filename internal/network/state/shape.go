@@ -19,6 +19,16 @@ type Shape struct {
 
 func (s Shape) none() bool { return s.None() && s.Through == "" }
 
+// fair are the shapes with queues in which flows take turns.
+func fair(all map[string]Shape) map[string]Shape {
+	out := make(map[string]Shape, len(all))
+	for name, s := range all {
+		s.Queue = s.Fair()
+		out[name] = s
+	}
+	return out
+}
+
 // Shaper is a link, an ifb, that what comes in through another one takes as if it left, so that a queue bounds it.
 type Shaper struct {
 	Owner  string // UUID of the guest or the network

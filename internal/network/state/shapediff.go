@@ -154,8 +154,7 @@ func (d *differ) retree(name string, have, want *qos.Tree) Plan {
 		}
 	}
 	cut := func(class uint16, have, want host.TBF) {
-		told := want
-		if told.Segment = 0; have != told {
+		if !qos.SameBucket(want, have) {
 			p = append(p, d.cut(name, class, want))
 		}
 	}

@@ -67,7 +67,7 @@ func (s ChangeQueue) about() string { return s.Link.Name }
 
 // cut has a class cut what is large.
 func (d *differ) cut(name string, class uint16, t host.TBF) Step {
-	return d.tc(name, false, shell(append([]string{"tc", "qdisc", "replace", "dev", name, "parent", classID(class), "handle", handle(class)}, bucketWords(t)...)...),
+	return d.tc(name, false, shell(append([]string{"tc", "qdisc", "replace", "dev", name, "parent", classID(class), "handle", handle(class)}, bucketWords(t)...)...)+setFair(name, class, t.Fair),
 		func(k *host.Pipeline, _ *Run, index int, done func(error)) { k.SetClassTBF(index, class, t, done) })
 }
 
@@ -96,7 +96,17 @@ func bucketWords(t host.TBF) []string {
 }
 
 func setBucket(link string, t host.TBF) string {
-	return shell(append([]string{"tc", "qdisc", "replace", "dev", link, "root", "handle", handle(host.BucketHandle)}, bucketWords(t)...)...)
+	return shell(append([]string{"tc", "qdisc", "replace", "dev", link, "root", "handle", handle(host.BucketHandle)}, bucketWords(t)...)...) + setFair(link, host.BucketHandle, t.Fair)
+}
+
+// setFair is the command for the queue inside a bucket, on a line of its own; "" for a plain queue.
+func setFair(link string, bucket uint16, q host.FairQueue) string {
+	if q == (host.FairQueue{}) {
+		return ""
+	}
+	us := func(n uint32) string { return strconv.FormatUint(uint64(n), 10) + "us" }
+	return "\n" + shell("tc", "qdisc", "replace", "dev", link, "parent", handle(bucket)+"1", "fq_codel", "target", us(q.Target), "interval", us(host.FairInterval*q.Target),
+		"drop_batch", "1", "memory_limit", strconv.FormatUint(uint64(q.Memory), 10))
 }
 
 func handle(h uint16) string { return fmt.Sprintf("%x:", h) }
