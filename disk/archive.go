@@ -148,8 +148,12 @@ func Copy(ctx context.Context, from *Appliance, source string, to *Appliance, ta
 		cancel(err)
 	}
 	_, _ = io.Copy(io.Discard, r) // tar may end before the padding of the archive does
-	if outErr := <-done; outErr != nil && !errors.Is(outErr, err) {
-		err = errors.Join(outErr, err)
+	outErr := <-done
+	switch {
+	case outErr == nil || errors.Is(outErr, err): // each ends because of the other
+		return err
+	case errors.Is(err, outErr):
+		return outErr
 	}
-	return err
+	return errors.Join(outErr, err)
 }

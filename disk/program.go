@@ -36,8 +36,9 @@ type Terminal struct {
 	Rows, Columns uint16
 	// Resized says how large the terminal has become, rows before columns; nil: it stays as large as it is. Shell reads it until it returns.
 	Resized <-chan [2]uint16
-	Input   io.Reader
-	Output  io.Writer
+	// Input is the keyboard. A Read that blocks when the program has ended is not waited for.
+	Input  io.Reader
+	Output io.Writer
 }
 
 // sessions numbers terminals.
@@ -72,7 +73,11 @@ func (a *Appliance) Shell(ctx context.Context, t Terminal) error {
 			}
 		}
 	}()
-	err := a.run(ctx, r, Command{Stdin: t.Input, Stdout: t.Output})
+	run := Command{Stdout: t.Output}
+	if t.Input != nil {
+		run.Stdin = newTyped(t.Input)
+	}
+	err := a.run(ctx, r, run)
 	cancel()
 	<-resized
 	if errors.Is(err, syscall.ENODEV) {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -45,6 +46,9 @@ func (a *Appliance) Run(ctx context.Context, c Command) error {
 	})
 	if err == nil && e != (proto.Exit{}) {
 		err = &ExitError{Program: c.Args[0], Status: int(e.Status), Signal: syscall.Signal(e.Signal)}
+	}
+	if errors.Is(err, syscall.ENODEV) {
+		err = errors.Join(ErrNoTools, err)
 	}
 	return err
 }

@@ -27,8 +27,12 @@ func (r request) asking(err error) error {
 	return fmt.Errorf("ask the appliance for %s %s: %w", r.op, r.what, err)
 }
 
+// Stoppable is input whose Read may block for ever: a terminal, for example. Stop is called when the request has its answer, and has a Read that
+// blocks return.
+type Stoppable interface{ Stop() }
+
 // do makes a request and returns at its end. What is read from or written to for it is not touched after that: a Read or
-// Write of the caller's that hangs is waited for.
+// Write of the caller's that hangs is waited for, but for a Read of Stoppable input.
 func (c *Client) do(ctx context.Context, r request) error {
 	if r.args == nil {
 		r.args = &Nothing{}
@@ -97,6 +101,9 @@ func (c *Client) exchange(ctx context.Context, r request, args []byte) ([]byte, 
 		})
 	}
 	answer, err := c.wait(ctx, id, p, r.progress)
+	if in, ok := r.in.(Stoppable); ok {
+		in.Stop()
+	}
 	copies.Wait()
 	if err == nil {
 		err = context.Cause(ctx) // the guest was done, and the caller's writer had failed at what it had sent before

@@ -255,3 +255,20 @@ func TestListingArrivesWhole(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// keyboard is input of which nothing comes, until it is stopped.
+type keyboard struct {
+	io.Reader
+	w *io.PipeWriter
+}
+
+func (k keyboard) Stop() { _ = k.w.Close() }
+
+func TestStoppableInput_IsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := pair(t, map[Op]Handler{OpRun: func(context.Context, *Call) (Message, error) { return &Exit{Status: 3}, nil }})
+	r, w := io.Pipe()
+	if e, err := c.Run(timeout(t), Command{Run: Run{Args: []string{"sh"}}, Stdin: keyboard{r, w}}); err != nil || e.Status != 3 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}

@@ -55,7 +55,7 @@ func New(env *Env) *cobra.Command {
 	}
 	for _, sub := range []func(*Env) *cobra.Command{
 		newInspect, newDf, newFilesystems, newLs, newFind, newStat, newCat, newHash,
-		newGet, newPut, newTarOut, newTarIn, newEdit, newFsck, newRun, newLog,
+		newGet, newPut, newCp, newTarOut, newTarIn, newEdit, newFsck, newRun, newShell, newLog,
 	} {
 		c.AddCommand(sub(env))
 	}

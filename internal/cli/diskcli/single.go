@@ -38,7 +38,7 @@ func (s *single) access() disk.Access {
 func (s *single) on(ctx context.Context, env *Env, image string, do func(context.Context, *disk.Appliance) error) error {
 	s.write = s.write || s.atomic
 	if s.write && s.format == "" {
-		return env.Usage(fmt.Errorf("image %s is to be changed, and whoever wrote to it decides what it looks like: say --format raw or --format qcow2", image))
+		return env.Usage(needFormat(image))
 	}
 	m, err := s.many(env)
 	if err != nil {
@@ -62,6 +62,11 @@ func (s *single) on(ctx context.Context, env *Env, image string, do func(context
 	return named(ctx, image, errors.Join(err, end(context.WithoutCancel(ctx))))
 }
 
+// needFormat says why an image that is changed needs its format declared.
+func needFormat(image string) error {
+	return fmt.Errorf("image %s is to be changed, and whoever wrote to it decides what it looks like: say --format raw or --format qcow2", image)
+}
+
 // onMounted is on, with the system or the device mounted that the flags say.
 func (s *single) onMounted(ctx context.Context, env *Env, image string, do func(context.Context, *disk.Appliance) error) error {
 	return s.on(ctx, env, image, func(ctx context.Context, a *disk.Appliance) error {
@@ -72,18 +77,33 @@ func (s *single) onMounted(ctx context.Context, env *Env, image string, do func(
 	})
 }
 
-// named is an error that names its image.
+// imageError is an error with the name of its image.
+type imageError struct {
+	image string
+	err   error
+}
+
+// Error implements error.
+func (e *imageError) Error() string { return fmt.Sprintf("image %s: %v", e.image, e.err) }
+
+// Unwrap returns the cause.
+func (e *imageError) Unwrap() error { return e.err }
+
+// named is an error that names its image, once where a command has two.
 func named(ctx context.Context, image string, err error) error {
 	var refused *disk.Error // names the image itself
+	var has *imageError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &has):
+		return err
 	case ctx.Err() != nil:
-		return fmt.Errorf("image %s: %w", image, errInterrupted)
+		return &imageError{image, errInterrupted}
 	case errors.As(err, &refused):
 		return err
 	}
-	return fmt.Errorf("image %s: %w", image, err)
+	return &imageError{image, err}
 }
 
 // between makes a check of the number of arguments.
