@@ -8,7 +8,7 @@ type typed struct {
 	w *io.PipeWriter
 }
 
-// newTyped reads r from another goroutine, which ends with r, or with the Read under way when Stop is called.
+// newTyped reads r from another goroutine, which ends with r, or with the Read that blocks when Stop is called.
 func newTyped(r io.Reader) *typed {
 	in, out := io.Pipe()
 	go func() {

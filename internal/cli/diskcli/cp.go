@@ -54,7 +54,7 @@ func newCp(env *Env) *cobra.Command {
 	return c
 }
 
-// differ refuses two names of one image: a machine that reads it would see its file systems change.
+// differ refuses two names of the same image: a machine that reads it would see its file systems change.
 func differ(one, other string) error {
 	a, err := os.Stat(one)
 	b, otherErr := os.Stat(other)

@@ -54,7 +54,7 @@ func New(env *Env) *cobra.Command {
 		return env.Usage(fmt.Errorf("there is no command %q; see %s --help", args[0], c.CommandPath()))
 	}
 	for _, sub := range []func(*Env) *cobra.Command{
-		newInspect, newDf, newFilesystems, newLs, newFind, newStat, newCat, newHash,
+		newInspect, newDf, newFilesystems, newLs, newFind, newStat, newCat, newHash, newDiff,
 		newGet, newPut, newCp, newTarOut, newTarIn, newEdit, newFsck, newRun, newShell, newLog,
 	} {
 		c.AddCommand(sub(env))
