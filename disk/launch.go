@@ -18,7 +18,9 @@ import (
 type Appliance struct {
 	a     *launch.Appliance
 	disks []Device
-	link  Link
+	// serials are the numbers of the disks, by which QEMU knows them.
+	serials []string
+	link    Link
 	// lasting says that an image is not to be written to without being asked: what is written would last, or is refused.
 	lasting bool
 	// atomic are the private copies of images that are exchanged at the end.
@@ -80,6 +82,7 @@ func attach(ctx context.Context, s Spec, a *launch.Appliance) (_ *Appliance, err
 			return nil, errors.Join(err, a.Close(), out.atomic.close())
 		}
 		out.lasting = out.lasting || i.Access != Discard
+		out.serials = append(out.serials, d.Serial)
 		out.disks = append(out.disks, Device{Name: d.Name, Size: int64(d.Capacity), ReadOnly: i.Access == ReadOnly})
 	}
 	return out, nil

@@ -41,3 +41,25 @@ func (k *Kernel) ExchangeOpen(path string, made, old *os.File) error {
 	}
 	return k.Sync(dir)
 }
+
+// NameOpen gives made, a file without a name (O_TMPFILE) in the folder of a path, that path, when its content is on the disk. A file that has the path
+// already stays, and is os.ErrExist.
+func (k *Kernel) NameOpen(path string, made *os.File) error {
+	if err := k.Sync(made); err != nil {
+		return err
+	}
+	dir, err := k.OpenFile(filepath.Dir(path), unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	base := filepath.Base(path)
+	k.Step("file link " + base)
+	err = control(dir, func(fd int) error {
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", rawFD(made)), fd, base, unix.AT_SYMLINK_FOLLOW)
+	})
+	if err != nil {
+		return &os.PathError{Op: "make", Path: path, Err: err}
+	}
+	return k.Sync(dir)
+}

@@ -70,6 +70,12 @@ func (r *running) add(ctx context.Context, d Disk, c chain.Chain) (plugged, erro
 	if err != nil {
 		return plugged{}, err
 	}
+	r.mu.Lock()
+	if r.drives == nil {
+		r.drives = map[string]string{}
+	}
+	r.drives[p.serial()] = p.device.Get("drive").(string) // scsiDisk gives it a node
+	r.mu.Unlock()
 	return plugged{p.serial(), func(ctx context.Context) error { return r.unplug(ctx, p, len(p.nodes)) }}, nil
 }
 
@@ -78,27 +84,35 @@ var errFull = fmt.Errorf("the appliance has %d disks already, as many as its con
 
 // plug passes the files and makes nodes and device. What was made goes again when something fails.
 func (r *running) plug(ctx context.Context, p diskPlan) (err error) {
-	m := r.qemu.QMP()
 	made := 0
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.unplug(ctx, p, made))
 		}
 	}()
+	if made, err = r.addNodes(ctx, p); err != nil {
+		return err
+	}
+	return r.qemu.QMP().Execute(ctx, "device_add", p.device, nil)
+}
+
+// addNodes passes the files and makes the nodes, and returns how many it made.
+func (r *running) addNodes(ctx context.Context, p diskPlan) (made int, err error) {
+	m := r.qemu.QMP()
 	for _, s := range p.sets {
 		for _, f := range s.files {
 			if _, err := m.AddFD(ctx, int64(s.id), f.Name(), f); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
 	for _, n := range p.nodes {
 		if err := m.Execute(ctx, "blockdev-add", n, nil); err != nil {
-			return err
+			return made, err
 		}
 		made++
 	}
-	return m.Execute(ctx, "device_add", p.device, nil)
+	return made, nil
 }
 
 // takeBack is how long QEMU may take to let go of a disk.
@@ -113,11 +127,23 @@ func (r *running) unplug(ctx context.Context, p diskPlan, made int) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBack)
 	defer cancel()
+	if made == len(p.nodes) {
+		return errors.Join(unlessRefused(r.remove(ctx, p.serial())), r.dropNodes(ctx, p, made))
+	}
+	return r.dropNodes(ctx, p, made)
+}
+
+// dropNodes removes the nodes of a plan, of which so many were made, and its files.
+func (r *running) dropNodes(ctx context.Context, p diskPlan, made int) error {
+	m := r.qemu.QMP()
+	if m.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBack)
+	defer cancel()
 	node := func(i int) map[string]any { return map[string]any{"node-name": p.nodes[i].Get("node-name")} }
 	var errs []error
-	if made == len(p.nodes) {
-		errs = append(errs, unlessRefused(r.remove(ctx, p.serial())))
-	} else {
+	if made < len(p.nodes) { // QEMU may have made it, and its answer did not come
 		errs = append(errs, unlessRefused(m.Execute(ctx, "blockdev-del", node(made), nil)))
 	}
 	for i := made - 1; i >= 0; i-- {

@@ -92,6 +92,7 @@ func planDisk(target, set int, access Access, c chain.Chain, overlay *os.File) d
 			{Key: "node-name", Value: p.prefix + "-overlay"},
 			{Key: "read-only", Value: false},
 			{Key: "cache", Value: unsafeCache()},
+			{Key: "discard", Value: "unmap"},
 			{Key: "file", Value: storage},
 			{Key: "backing", Value: below},
 		})

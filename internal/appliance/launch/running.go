@@ -31,6 +31,8 @@ type running struct {
 	mu      sync.Mutex
 	trouble error                    // the first error of a disk that QEMU told of
 	leaving map[string]chan struct{} // devices that somebody waits to be gone
+	drives  map[string]string        // the top node of each disk, by its serial
+	jobs    map[string]chan string   // that a job is ready, or has ended
 	resumed chan struct{}
 	saved   chan error // how saving the guest's state ended
 }
@@ -148,6 +150,8 @@ func (r *running) hear() {
 			r.note(e.Data)
 		case "DEVICE_DELETED":
 			r.left(e.Data)
+		case "JOB_STATUS_CHANGE":
+			r.jobChanged(e.Data)
 		case "MIGRATION":
 			r.migrated(e.Data)
 		}

@@ -30,7 +30,22 @@ type Copy struct {
 
 // Open makes a copy of a regular file, with its owner, permissions and attributes. k makes the calls to the kernel; nil: one of the copy's own.
 // progress is told of bytes; it may be nil.
-func Open(ctx context.Context, k *host.Kernel, path string, progress func(done, total int64)) (_ *Copy, err error) {
+func Open(ctx context.Context, k *host.Kernel, path string, progress func(done, total int64)) (*Copy, error) {
+	c, err := begin(k, path)
+	if err != nil {
+		return nil, err
+	}
+	if err = clone(ctx, c.made, c.original, c.was.Size(), progress); err == nil {
+		err = c.unchanged()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a private copy of %s: %w", path, err), c.Close())
+	}
+	return c, nil
+}
+
+// begin opens an image and makes an empty file that has its owner, permissions and attributes.
+func begin(k *host.Kernel, path string) (_ *Copy, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("make a private copy of %s: %w", path, err)
@@ -73,13 +88,7 @@ func Open(ctx context.Context, k *host.Kernel, path string, progress func(done, 
 	if c.made, err = c.k.OpenFile(filepath.Dir(real), os.O_RDWR|unix.O_TMPFILE, 0o600); err != nil {
 		return nil, fmt.Errorf("make a file without a name in %s: %w", filepath.Dir(real), err)
 	}
-	if err := clone(ctx, c.made, c.original, c.was.Size(), progress); err != nil {
-		return nil, err
-	}
-	if err := dress(c.made, c.original, &st); err != nil {
-		return nil, err
-	}
-	return c, c.unchanged()
+	return c, dress(c.made, c.original, &st)
 }
 
 // Path leads to the copy, for as long as it is open, from this process alone.
