@@ -122,13 +122,15 @@ func (a *Appliance) unlock(ctx context.Context, d device, s Assembly) error {
 	return nil
 }
 
+// lvmConfig is LVM's where there is no udev, and no file that it may write to.
+const lvmConfig = `activation { udev_sync=0 udev_rules=0 monitoring=0 verify_udev_operations=0 } ` +
+	`global { locking_type=1 use_lvmpolld=0 locking_dir="/run" } backup { backup=0 archive=0 } devices { use_devicesfile=0 write_cache_state=0 }`
+
 // activate has LVM make devices of its volumes. There is no udev to do it, and no file that it may write to.
 func (a *Appliance) activate(ctx context.Context, write bool) error {
-	const config = `activation { udev_sync=0 udev_rules=0 monitoring=0 verify_udev_operations=0 } ` +
-		`global { locking_type=1 use_lvmpolld=0 locking_dir="/run" } backup { backup=0 archive=0 } devices { use_devicesfile=0 write_cache_state=0 }`
-	args := []string{"vgchange", "--config", config, "--activate", "y", "--ignoreactivationskip", "--activationmode", "partial"}
+	args := []string{"vgchange", "--config", lvmConfig, "--activate", "y", "--ignoreactivationskip", "--activationmode", "partial"}
 	if !write {
-		args[2] = config + ` global { locking_type=1 metadata_read_only=1 } activation { read_only_volume_list=["@*"] }`
+		args[2] = lvmConfig + ` global { locking_type=1 metadata_read_only=1 } activation { read_only_volume_list=["@*"] }`
 	}
 	return unlessFailed(a.tool(ctx, "", nil, io.Discard, args...))
 }
