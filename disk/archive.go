@@ -92,9 +92,9 @@ func (l *limitedBuffer) String() string {
 	}, l.b.String())
 }
 
-// tarOptions keep every attribute that tar knows of.
+// tarOptions keep every attribute that tar knows of. XFS shows access control lists a second time, as trusted.SGI_ACL_FILE and _DEFAULT.
 func tarOptions() []string {
-	return []string{"--xattrs", "--xattrs-include=*", "--xattrs-exclude=system.posix_acl_*", "--acls", "--numeric-owner"}
+	return []string{"--xattrs", "--xattrs-include=*", "--xattrs-exclude=system.posix_acl_*", "--xattrs-exclude=trusted.SGI_ACL_*", "--acls", "--numeric-owner"}
 }
 
 // TarOut writes a folder, with all below it, or a single file to w as a tar archive in the format of POSIX: with owners as numbers, extended

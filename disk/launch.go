@@ -77,6 +77,9 @@ func attach(ctx context.Context, s Spec, a *launch.Appliance) (_ *Appliance, err
 		if err != nil {
 			return nil, errors.Join(err, out.Close(ctx))
 		}
+		if i.made != "" {
+			copied = i.made
+		}
 		d, err := a.Attach(ctx, launch.Disk{Path: i.Path, Format: i.Format, Access: access, Within: i.Within, Copy: copied})
 		if err != nil {
 			return nil, errors.Join(err, a.Close(), out.atomic.close())

@@ -31,6 +31,8 @@ type Image struct {
 	// Within names files and folders that the image may lead to: its backing file, and the one below that, and so on. Without, an
 	// image that leads anywhere is refused.
 	Within []string
+	// made is the path of a file without a name that is opened instead of Path, which is the folder that it lies in.
+	made string
 }
 
 // Way is how an appliance comes to be.

@@ -55,7 +55,7 @@ func New(env *Env) *cobra.Command {
 	}
 	for _, sub := range []func(*Env) *cobra.Command{
 		newInspect, newDf, newFilesystems, newLs, newFind, newStat, newCat, newHash, newDiff,
-		newGet, newPut, newCp, newTarOut, newTarIn, newEdit, newFsck, newRun, newShell, newLog, newSparsify, newResize,
+		newGet, newPut, newCp, newTarOut, newTarIn, newEdit, newFsck, newRun, newShell, newLog, newSparsify, newResize, newMake,
 	} {
 		c.AddCommand(sub(env))
 	}
