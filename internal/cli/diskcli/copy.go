@@ -121,7 +121,7 @@ func newPut(env *Env) *cobra.Command {
 // put copies in.
 func put(ctx context.Context, env *Env, a *disk.Appliance, from, at string, p disk.Progress) error {
 	if from == "-" {
-		return a.CopyIn(ctx, at, env.Stdin, 0o644)
+		return a.CopyIn(ctx, at, env.stdin(ctx), 0o644)
 	}
 	info, err := os.Stat(from)
 	if err != nil {

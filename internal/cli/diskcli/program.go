@@ -29,7 +29,7 @@ func newRun(env *Env) *cobra.Command {
 		return s.onMounted(c.Context(), env, args[0], func(ctx context.Context, a *disk.Appliance) error {
 			run := disk.Command{Args: args[1:], Stdout: env.Stdout, Stderr: env.Stderr}
 			if stdin {
-				run.Stdin = env.Stdin
+				run.Stdin = env.stdin(ctx)
 			}
 			return a.RunInside(ctx, run)
 		})

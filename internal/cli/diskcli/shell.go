@@ -53,7 +53,7 @@ func newShell(env *Env) *cobra.Command {
 func (env *Env) shell(ctx context.Context, a *disk.Appliance, inside bool) error {
 	in, ok := terminal(env.Stdin)
 	if !ok {
-		run := disk.Command{Args: []string{"bash", "-s"}, Dir: "/sysroot", Stdin: env.Stdin, Stdout: env.Stdout, Stderr: env.Stderr}
+		run := disk.Command{Args: []string{"bash", "-s"}, Dir: "/sysroot", Stdin: env.stdin(ctx), Stdout: env.Stdout, Stderr: env.Stderr}
 		if inside {
 			run.Args, run.Dir = []string{"sh", "-s"}, ""
 			return a.RunInside(ctx, run)

@@ -76,8 +76,11 @@ func newTarIn(env *Env) *cobra.Command {
 		Args: env.between(2, 3, "an image, a folder in it, and a file with the archive"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		in, name := env.Stdin, argument(args, 2, "-")
-		if name != "-" {
+		var in io.Reader
+		name := argument(args, 2, "-")
+		if name == "-" {
+			in = env.stdin(c.Context())
+		} else {
 			f, err := os.Open(name)
 			if err != nil {
 				return fmt.Errorf("read the archive: %w", err)
