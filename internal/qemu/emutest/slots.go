@@ -57,41 +57,38 @@ func slotFolder() string {
 }
 
 // acquire locks one of n files in a folder. The lock ends with release, or with the process: programs that it starts do not
-// inherit the descriptor. When all are locked, acquire blocks on one of them until its holder releases it; flock(2) cannot be
+// inherit the descriptor, and it is no os.File, which the garbage collector would close where release is not kept. When all are locked, acquire blocks on one of them until its holder releases it; flock(2) cannot be
 // cancelled, and nothing is notified of a released lock but a blocked flock.
 func acquire(folder string, n int) (release func(), err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of boot slots: %w", err)
 	}
 	for i := range n {
-		f, err := lock(folder, i, unix.LOCK_NB)
+		release, err := lock(folder, i, unix.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil
+			return release, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, err
 		}
 	}
-	f, err := lock(folder, int(int64(os.Getpid())+turn.Add(1))%n, 0)
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
+	return lock(folder, int(int64(os.Getpid())+turn.Add(1))%n, 0)
 }
 
 // lock locks slot i. The file stays: removing it would leave its holder with a lock that nobody sees.
-func lock(folder string, i, how int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(i)), os.O_RDWR|os.O_CREATE, 0o600) // close-on-exec, as all of os's
+func lock(folder string, i, how int) (release func(), err error) {
+	path := filepath.Join(folder, strconv.Itoa(i))
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open boot slot: %w", err)
+		return nil, fmt.Errorf("open boot slot %s: %w", path, err)
 	}
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|how)
+		err = unix.Flock(fd, unix.LOCK_EX|how)
 		if err == nil {
-			return f, nil
+			return func() { _ = unix.Close(fd) }, nil
 		}
 		if !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock boot slot %s: %w", f.Name(), err), f.Close())
+			return nil, errors.Join(fmt.Errorf("lock boot slot %s: %w", path, err), unix.Close(fd))
 		}
 	}
 }
