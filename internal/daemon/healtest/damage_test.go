@@ -105,7 +105,7 @@ func TestSomebodyWhoInsistsOnOtherRulesIsNamedAndNeverLeftAlone(t *testing.T) {
 		t.Error("30 flushes are no quarrel")
 	}
 	end := w.raise(flushes()["nft"]) // or it is over before anybody has looked
-	w.says("the firewall's rules of networks was put back ", "last by nft (process ", "closed meanwhile, so that nothing is forwarded to guests: one, two; ")
+	w.says("the firewall's rules of networks was put back ", "last by nft", "closed meanwhile, so that nothing is forwarded to guests: one, two; ")
 	end()
 	took := w.same(before, "somebody ended to insist")
 	w.comes("nothing is wrong", func() bool { return w.problems() == "" })

@@ -3,6 +3,7 @@ package nft
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 type Change struct {
 	Tables []Table // that it touched, each once: Family and Name alone
 	Port   uint32  // of the netlink socket that it came from
-	PID    int     // of the thread that made it
+	PID    int     // of the thread that made it; 0 where TellsPIDs is false
 	Name   string  // of that thread, which is its program's unless it calls itself otherwise
 }
 
@@ -27,7 +28,7 @@ func (c Change) Touches(f Family, table string) bool {
 // Who names whoever made it, for people; "" when that was not told.
 func (c Change) Who() string {
 	if c.PID == 0 {
-		return ""
+		return c.Name
 	}
 	return fmt.Sprintf("%s (process %d)", c.Name, c.PID)
 }
@@ -36,6 +37,7 @@ func (c Change) Who() string {
 type Watch struct {
 	listener *host.Multicast
 	own      uint32
+	pids     bool   // they are the numbers that processes have here
 	under    Change // way, of which the end has not been told yet
 	changes  []Change
 }
@@ -46,7 +48,18 @@ func (c *Conn) Watch() (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{listener: m, own: c.sock.PID()}, nil
+	return &Watch{listener: m, own: c.sock.PID(), pids: TellsPIDs()}, nil
+}
+
+// initialPIDs is the number of the first namespace of processes (PROC_PID_INIT_INO, include/linux/proc_ns.h), whose numbers
+// nf_tables tells (net/netfilter/nf_tables_api.c, NFTA_GEN_PROC_PID).
+const initialPIDs = "pid:[4026531836]"
+
+// TellsPIDs reports whether the kernel tells of processes by the numbers that they have here: not in a container, where the
+// number that it tells may be another process's.
+func TellsPIDs() bool {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	return err == nil && ns == initialPIDs
 }
 
 // Run calls each with what changed, in order, until ctx is done; what was told while each ran comes together. With missed
@@ -89,7 +102,10 @@ func (w *Watch) message(m packet) error {
 	}
 	c := w.under
 	w.under = Change{}
-	c.Port, c.PID, c.Name = m.port, int(end.uint32(unix.NFTA_GEN_PROC_PID)), printable(end.string(unix.NFTA_GEN_PROC_NAME))
+	c.Port, c.Name = m.port, printable(end.string(unix.NFTA_GEN_PROC_NAME))
+	if w.pids {
+		c.PID = int(end.uint32(unix.NFTA_GEN_PROC_PID))
+	}
 	w.changes = append(w.changes, c)
 	return end.err
 }

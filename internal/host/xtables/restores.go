@@ -2,7 +2,6 @@ package xtables
 
 import (
 	"maps"
-	"os"
 	"sync"
 	"time"
 )
@@ -51,13 +50,3 @@ func (r *restores) has(pid int) bool {
 }
 
 func isOver(ended time.Time) bool { return !ended.IsZero() && time.Since(ended) > aMoment }
-
-// initialPIDs is the number of the first namespace of processes (PROC_PID_INIT_INO, include/linux/proc_ns.h), whose numbers
-// nf_tables tells (net/netfilter/nf_tables_api.c, NFTA_GEN_PROC_PID).
-const initialPIDs = "pid:[4026531836]"
-
-// TellsOurs reports whether the kernel knows our processes by the numbers that we know them by: not in a container.
-func TellsOurs() bool {
-	ns, err := os.Readlink("/proc/self/ns/pid")
-	return err == nil && ns == initialPIDs
-}

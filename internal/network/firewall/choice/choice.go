@@ -109,9 +109,8 @@ func (e Env) iptables(ctx context.Context, why string) (*Chosen, error) {
 		return nil, err
 	}
 	if v == xtables.NFT && e.NFT != nil { // what it makes is in nf_tables, which tells of changes
-		tells := xtables.TellsOurs()
 		b = b.WatchedBy(func(ctx context.Context, changed func(string)) error {
-			ours := func(c nft.Change) bool { return tells && programs.Made(c.PID) }
+			ours := func(c nft.Change) bool { return programs.Made(c.PID) }
 			return firewall.WatchTables(ctx, e.NFT, tablesOfIPTables(), ours, changed)
 		}, e.NFT.Generation)
 	}

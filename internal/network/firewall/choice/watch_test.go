@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"taproom/internal/host/nft"
 	"taproom/internal/host/xtables"
 	"taproom/internal/network/firewall/choice"
 	"taproom/internal/network/firewall/firewalltest"
@@ -14,7 +15,7 @@ import (
 // What our own iptables-restore does is no change of somebody else's, which everything would be looked at for again.
 func TestOurOwnProgramsAreNobodyElse(t *testing.T) {
 	t.Parallel()
-	if !xtables.TellsOurs() {
+	if !nft.TellsPIDs() {
 		t.Skip("in a container the kernel tells of programs by numbers that they do not have here; run `make test` outside of one")
 	}
 	if v, err := choice.TryIPTables(t.Context()); err != nil {
