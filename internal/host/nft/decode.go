@@ -119,10 +119,18 @@ func (d *ruleDecoder) meta(s *attrSet) {
 	d.opaque(fmt.Sprintf("meta %d", key))
 }
 
+// ipProtocol is where an IPv4 header has its protocol (RFC 791, 3.1). The kernel's l4proto of such a packet is that byte
+// (nft_set_pktinfo_ipv4), and iptables 1.8.11 compares the byte where earlier ones compared l4proto.
+const ipProtocol = 9
+
 func (d *ruleDecoder) payload(s *attrSet) {
 	base := expr.PayloadBase(s.uint32(unix.NFTA_PAYLOAD_BASE))
 	offset, size := s.uint32(unix.NFTA_PAYLOAD_OFFSET), s.uint32(unix.NFTA_PAYLOAD_LEN)
 	l3, l4 := d.protocols()
+	if d.family != Bridge && l3 == "ipv4" && base == expr.PayloadBaseNetworkHeader && offset == ipProtocol && size == 1 {
+		d.loads = append(d.loads, load{word: word(s.uint32(unix.NFTA_PAYLOAD_DREG)), info: fieldInfo{field: L4Proto, kind: typeL4}, size: 1})
+		return
+	}
 	at := &place{base: base, offset: int(offset)}
 	for _, i := range fields() {
 		whole := uint32(i.kind.size())
