@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"taproom/internal/host/nft"
+	"taproom/internal/host/nft/nfttest"
 	"taproom/internal/network/firewall"
 )
 
@@ -17,7 +18,7 @@ func TestTheKernelListsWhatIsDocumented(t *testing.T) {
 	f := firewall.New(c, firewall.DefaultTable)
 	both := append(network("virbr0", "192.168.122.0", 24), routed("virbr0", "fd00:1::", 64)...)
 	apply(t, f, both, nil)
-	if d := cmp.Diff(oneNetwork+oneNetwork6, ns.Run("nft", "list", "ruleset")); d != "" {
+	if d := cmp.Diff(oneNetwork+oneNetwork6, nfttest.Listed(ns.Run("nft", "list", "ruleset"))); d != "" {
 		t.Errorf("nft list ruleset (-want +got):\n%s", d)
 	}
 	apply(t, f, nil, both)
