@@ -71,7 +71,8 @@ func TestSystemdNetworkdMakesTheBridgeWhenTheHostBoots(t *testing.T) {
 mkdir -p /etc/systemd/network
 mount --bind "$0/etc/systemd/network" /etc/systemd/network
 mount -t tmpfs none /run
-mkdir -p /run/systemd/netif
+mkdir -p /run/systemd
+install -d -o systemd-network -g systemd-network /run/systemd/netif # from systemd 257 on it does not take one of root's
 mount -o remount,ro /sys
 /usr/lib/systemd/systemd-networkd >"$0/log" 2>&1 & daemon=$!
 trap 'kill $daemon; wait $daemon || true' EXIT
