@@ -52,11 +52,11 @@ func (c *Conn) Watch() (*Watch, error) {
 }
 
 // initialPIDs is the number of the first namespace of processes (PROC_PID_INIT_INO, include/linux/proc_ns.h), whose numbers
-// nf_tables tells (net/netfilter/nf_tables_api.c, NFTA_GEN_PROC_PID).
+// nf_tables reports (net/netfilter/nf_tables_api.c, NFTA_GEN_PROC_PID).
 const initialPIDs = "pid:[4026531836]"
 
-// TellsPIDs reports whether the kernel tells of processes by the numbers that they have here: not in a container, where the
-// number that it tells may be another process's.
+// TellsPIDs reports whether nf_tables numbers processes as this namespace of processes does: not in a container, where the
+// number may belong to another process.
 func TellsPIDs() bool {
 	ns, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && ns == initialPIDs

@@ -35,7 +35,7 @@ func TestWhatOthersDoToTheTablesIsNoticed(t *testing.T) {
 			return ""
 		}
 	}
-	want := "nft" // in a container, where the kernel tells numbers that processes do not have
+	want := "nft" // in a container, where the numbers are of another namespace
 	if nft.TellsPIDs() {
 		want = "nft (process "
 	}
