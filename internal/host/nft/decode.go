@@ -119,7 +119,7 @@ func (d *ruleDecoder) meta(s *attrSet) {
 	d.opaque(fmt.Sprintf("meta %d", key))
 }
 
-// ipProtocol is where an IPv4 header has its protocol (RFC 791, 3.1). The kernel's l4proto of such a packet is that byte
+// ipProtocol is where an IPv4 header has its protocol (RFC 791, 3.1). The kernel's l4proto of an IPv4 packet is that byte
 // (nft_set_pktinfo_ipv4), and iptables 1.8.11 compares the byte where iptables 1.8.9 compared l4proto.
 const ipProtocol = 9
 

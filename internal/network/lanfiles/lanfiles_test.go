@@ -163,7 +163,7 @@ func readByNmcli(t *testing.T, r lanfiles.Result) {
 	}
 }
 
-// newer are the lines that nmcli 1.52 writes for one that it read in the words of 1.42, which it takes.
+// newer are the lines that nmcli 1.52 writes for a line that it read in the words of 1.42, which it takes.
 func newer(key, value string) []string {
 	switch key {
 	case "master":

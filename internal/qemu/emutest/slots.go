@@ -57,8 +57,9 @@ func slotFolder() string {
 }
 
 // acquire locks one of n files in a folder. The lock ends with release, or with the process: programs that it starts do not
-// inherit the descriptor, and it is no os.File, which the garbage collector would close where release is not kept. When all are locked, acquire blocks on one of them until its holder releases it; flock(2) cannot be
-// cancelled, and nothing is notified of a released lock but a blocked flock.
+// inherit the descriptor, and it is no os.File, which the garbage collector would close where release is not kept. When all
+// are locked, acquire blocks on one of them until its holder releases it; flock(2) cannot be cancelled, and nothing is
+// notified of a released lock but a blocked flock.
 func acquire(folder string, n int) (release func(), err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of boot slots: %w", err)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // holdSlot takes the only slot, starts a program that would keep an inherited descriptor open, says so, and stays. It drops
-// release, and what the garbage collector closes of what nobody refers to is closed before it says so.
+// release, and the garbage collector has run before it says so.
 func holdSlot(folder string) {
 	if _, err := acquire(folder, 1); err != nil {
 		fmt.Println(err)
