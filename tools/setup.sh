@@ -20,6 +20,13 @@ case ${1:-} in
   *) echo "usage: $0 build|run|test|race|desktop|guest|lab|fresh|appliance|report" >&2; exit 2 ;;
 esac
 
+# Debian 12 has these in qemu-system-common and qemu-system-gui.
+# shellcheck source=/dev/null
+codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+if [ "$1" = test ] && [ "$codename" != bookworm ]; then
+  packages="$packages qemu-system-modules-spice qemu-system-modules-opengl virtiofsd"
+fi
+
 # While packages are installed, $policy answers those that start services (invoke-rc.d, deb-systemd-invoke). The machine's own
 # is put aside meanwhile. What a killed run left is put right by the next one, which knows it by the mark.
 policy=/usr/sbin/policy-rc.d
@@ -106,8 +113,7 @@ go_is_new_enough() {
 }
 if ! go_is_new_enough; then
   echo "setup: fetching Go into build/toolchain"
-  # shellcheck source=/dev/null
-  case $(. /etc/os-release && echo "$VERSION_CODENAME") in
+  case $codename in
     bookworm) from=backports go=1.23 ;;
     *) from=stable go=1.24 ;;
   esac

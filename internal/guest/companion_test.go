@@ -3,6 +3,7 @@ package guest
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,12 @@ func companion(t *testing.T, c Companion) *os.File {
 		return os.NewFile(uintptr(pair[0]), "passt")
 	}
 	if c.Share != nil {
-		p := side.VirtioFSD(side.Share{Binary: "/usr/lib/qemu/virtiofsd", Dir: t.TempDir()})
+		places := side.VirtioFSPlaces()
+		at := slices.IndexFunc(places, func(path string) bool { _, err := os.Stat(path); return err == nil })
+		if at < 0 {
+			t.Fatalf("virtiofsd is at none of %q; run tools/setup.sh test", places)
+		}
+		p := side.VirtioFSD(side.Share{Binary: places[at], Dir: t.TempDir()})
 		return beside(t, p)
 	}
 	return swtpm(t, c.TPM.Backend.Version)
