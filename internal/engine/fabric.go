@@ -101,7 +101,7 @@ func (e *Engine) closeFabric() {
 
 // env is what a plan is made for and carried out on. Each has its own taps.
 func (e *Engine) env() *state.Env {
-	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, NoFences: e.fabric == nil || e.noFences != nil, FairQueues: e.fabric != nil && e.fairQueues}
+	env := &state.Env{Kernel: e.k, Group: e.cfg.Identity.LinkGroup, NoFences: e.fabric == nil || e.noFences != nil, FairQueues: e.fabric != nil && e.fairQueues, Sheltered: e.healer.sheltered.Load()}
 	if e.helper != nil { // a session has neither
 		env.Firewall, env.Services, env.Switch = e.fw, services{e.helper, e.loopback}, e.ovs
 	}
@@ -114,8 +114,26 @@ func (e *Engine) converge(ctx context.Context, want state.State, scope state.Sco
 	return e.convergeTimed(ctx, want, scope, nil)
 }
 
-// convergeTimed is converge; what the steps took goes to a trace.
+// convergeTimed is converge with the durations of steps added to a trace. If networks are closed or opened while a plan with bridges
+// is applied, the plan may have set fences of before; they are set again.
 func (e *Engine) convergeTimed(ctx context.Context, want state.State, scope state.Scope, trace *job.Trace) (*state.Env, error) {
+	if len(want.Bridges) == 0 {
+		return e.convergeOnce(ctx, want, scope, trace)
+	}
+	flips := e.flipsNow()
+	env, err := e.convergeOnce(ctx, want, scope, trace)
+	bridges := state.State{Bridges: want.Bridges}
+	for now := e.flipsNow(); err == nil && now != flips; now = e.flipsNow() {
+		flips = now
+		if _, err = e.convergeOnce(ctx, bridges, bridges.Scope(), nil); err != nil {
+			return nil, errors.Join(err, env.CloseTaps())
+		}
+	}
+	return env, err
+}
+
+// convergeOnce is convergeTimed with the fences of its beginning.
+func (e *Engine) convergeOnce(ctx context.Context, want state.State, scope state.Scope, trace *job.Trace) (*state.Env, error) {
 	env := e.timedEnv(trace)
 	plan, err := planFor(ctx, env, want, scope)
 	if err == nil {

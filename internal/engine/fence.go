@@ -28,7 +28,7 @@ func (e *Engine) fenceProblems() []string {
 	}
 	var names []string
 	for _, live := range e.activeNetworks() {
-		if s, err := e.compileNetwork(live); err == nil && s.Bridges[live.BridgeName()].Fence != (host.Fence{}) {
+		if e.fenceNow(live) != (host.Fence{}) {
 			names = append(names, live.Name)
 		}
 	}

@@ -206,7 +206,7 @@ func (e *Engine) compileNetwork(doc *spec.Network) (state.State, error) {
 		return state.State{}, documentError(err)
 	}
 	shape, err := e.networkShape(doc)
-	return e.sheltered(doc, s.Merge(ports).Merge(shape)), err
+	return s.Merge(ports).Merge(shape), err
 }
 
 // changeNetwork makes an active network be as its definition says, in place: the plan is the difference, so guests stay.
@@ -244,6 +244,7 @@ func (e *Engine) rechange(ctx context.Context, n *network, doc *spec.Network) er
 	}
 	came := sync.OnceFunc(e.comes(n, doc))
 	defer came()
+	defer e.refenceSince(e.flipsNow()) // shelter goes by the document of before until the end
 	release, err := e.claimOfHost(n, doc)
 	if err == nil {
 		defer release()

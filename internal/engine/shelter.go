@@ -14,16 +14,6 @@ import (
 	"taproom/internal/spec"
 )
 
-// sheltered closes the bridge of a network that the firewall's rules protect, while these rules are gone.
-func (e *Engine) sheltered(doc *spec.Network, s state.State) state.State {
-	name := doc.BridgeName()
-	if b, ok := s.Bridges[name]; ok {
-		b.Fence = b.Fence.Or(e.fenceNow(doc))
-		s.Bridges[name] = b
-	}
-	return s
-}
-
 // fenceNow is the fence that the bridge of a network should have at present.
 func (e *Engine) fenceNow(doc *spec.Network) host.Fence {
 	f := vnet.Fence(doc)
@@ -91,7 +81,7 @@ func (e *Engine) shelter() {
 }
 
 // flipsNow counts how often networks were closed and opened. A caller that applies a network's fence passes the count from before it
-// compiled the network to refenceSince.
+// made the Env to refenceSince.
 func (e *Engine) flipsNow() int {
 	h := &e.healer
 	h.sheltering.Lock()

@@ -152,29 +152,6 @@ func TestShelter_ClosesNetworksBeforeTheFirstRepairAndOpensThemWhenItIsConfirmed
 	}
 }
 
-func TestShelter_SetsAFenceOfBeforeAgain(t *testing.T) {
-	t.Parallel()
-	e := small(t)
-	n, fence := labBridge(t, e, &meanwhile{})
-	flips := e.flipsNow()
-	stale, err := e.compileNetwork(n.view().live)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.protected(false)
-	stale = state.State{Bridges: stale.Bridges}
-	if _, err := e.converge(t.Context(), stale, stale.Scope()); err != nil {
-		t.Fatal(err)
-	}
-	if at := fence(); at.To4 {
-		t.Fatalf("a network that was compiled before has %+v", at)
-	}
-	e.refenceSince(flips)
-	if at := fence(); !at.To4 {
-		t.Errorf("without rules: %+v", at)
-	}
-}
-
 // The messages of a look at the settings of networks are a list of links and one of queues, however many networks there are.
 func TestFences_OfAllNetworksAreReadWithTwoLists(t *testing.T) {
 	t.Parallel()

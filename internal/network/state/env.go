@@ -20,6 +20,8 @@ type Env struct {
 	Services ServiceBackend  // nil: services are neither observed nor planned
 	Switch   SwitchBackend   // nil: ports of Open vSwitch are neither observed nor planned
 	NoFences bool            // the kernel has none: fences of bridges are neither observed nor planned
+	// Sheltered says that the firewall's rules that protect guests are missing: bridges have Fence and Shelter.
+	Sheltered bool
 
 	// FairQueues has the flows that a limit bounds take turns. The kernel needs fq_codel for that (probe.FairQueue).
 	FairQueues bool

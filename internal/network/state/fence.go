@@ -20,9 +20,17 @@ func fence(e *Env, index int) (host.Fence, error) {
 	return f, err
 }
 
+// fenceOf is the fence that a desired bridge has in this Env.
+func (e *Env) fenceOf(want Bridge) host.Fence {
+	if e.Sheltered {
+		return want.Fence.Or(want.Shelter)
+	}
+	return want.Fence
+}
+
 // fenced closes a bridge before it comes up, and before the firewall's rules change: it isolates before they do.
 func (d *differ) fenced(name string, have, want Bridge) Plan {
-	to := have.Fence.Or(want.Fence)
+	to := have.Fence.Or(d.env.fenceOf(want))
 	if d.env.NoFences || to == have.Fence {
 		return nil
 	}
@@ -33,7 +41,7 @@ func (d *differ) fenced(name string, have, want Bridge) Plan {
 func (d *differ) unfenced() Plan {
 	var p Plan
 	for _, name := range sortedKeys(d.want.Bridges) {
-		want := d.want.Bridges[name].Fence
+		want := d.env.fenceOf(d.want.Bridges[name])
 		if have := d.old.Bridges[name].Fence; !d.env.NoFences && !d.made[name] && have.Or(want) != want {
 			p = append(p, SetFence{Link: d.target(name), To: want})
 		}

@@ -44,6 +44,8 @@ type Bridge struct {
 	VLANs, NoVLANs bool
 	// Fence says which packets are not forwarded from its guests, or to them, regardless of firewall rules.
 	Fence host.Fence
+	// Shelter is added to Fence while the Env is Sheltered. Only desired.
+	Shelter host.Fence
 	// LearnsLinkLocal says that it learns addresses from frames that it passes on to nobody (host.Bridge). Only observed: no bridge of
 	// ours is to.
 	LearnsLinkLocal bool

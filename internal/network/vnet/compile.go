@@ -59,7 +59,7 @@ func Compile(n *spec.Network) (state.State, error) {
 	if bridge.Routes, err = staticRoutes(n); err != nil {
 		return state.State{}, err
 	}
-	bridge.Fence = Fence(n)
+	bridge.Fence, bridge.Shelter = Fence(n), Shelter(n)
 	if mode != modeIsolated {
 		s.Sysctls = map[string]string{ipForward: "1"}
 	}
