@@ -24,6 +24,7 @@ type healer struct {
 	quarrels map[heal.Thing]repair // the troubles repaired later, since other programs changed the object again
 	who      string                // changed the firewall's rules at last, where that was told
 	exposed  bool                  // rules that protect guests were gone at the last look
+	losses   int                   // how often they were found gone
 	// sheltered says that networks that the firewall's rules protect are closed, since these rules are gone, or other programs keep
 	// removing them.
 	sheltered  atomic.Bool

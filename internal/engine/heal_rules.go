@@ -128,6 +128,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 	env := e.env()
 	var got state.Observed
 	var held map[*network]*job.Job
+	var losses int
 	letGo := func() {
 		for _, j := range held {
 			j.End()
@@ -135,6 +136,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 	}
 	for {
 		before := e.activeNetworks()
+		losses = e.healer.lossesNow()
 		if got, err = state.Observe(ctx, env, state.Scope{AllElements: true}); err != nil {
 			e.healer.unseen(heal.Thing{Kind: heal.Rules})
 			return nil, false, err
@@ -170,7 +172,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 		return nil, false, err
 	}
 	if gone || there { // a network whose rules are being changed does not close the others, and does not open them
-		e.protected(there)
+		e.protected(there, losses)
 	}
 	err = e.putBack(ctx, env, plan, repair{
 		thing: rules, what: "the firewall's rules of networks", who: e.healer.lastWho(), removed: gone,

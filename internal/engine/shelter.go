@@ -36,11 +36,26 @@ func (e *Engine) unprotected(got state.Observed, want state.State) bool {
 	return false
 }
 
+// lossesNow counts how often the rules that protect guests were found gone.
+func (h *healer) lossesNow() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.losses
+}
+
 // protected notes whether the rules that protect guests were there at the last look, and closes or opens networks accordingly. Where
-// changes are found by polling, rules that were just restored open nothing yet.
-func (e *Engine) protected(yes bool) {
+// changes are found by polling, rules that were just restored open nothing yet. Two looks may overlap: losses is lossesNow of before
+// the look, and rules that were there open nothing if another look has found them gone since.
+func (e *Engine) protected(yes bool, losses int) {
 	h := &e.healer
 	h.mu.Lock()
+	switch {
+	case !yes:
+		h.losses++
+	case h.losses != losses:
+		h.mu.Unlock()
+		return
+	}
 	stands, repaired := h.patience.Stands(heal.Thing{Kind: heal.Rules}, e.now())
 	h.exposed = !yes || e.polls && h.exposed && repaired && stands < standsFor
 	h.mu.Unlock()

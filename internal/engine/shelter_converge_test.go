@@ -45,9 +45,9 @@ func TestShelter_ConvergenceEndsWithThePresentFence(t *testing.T) {
 			rules := c.before
 			flip := func() {
 				rules = !rules
-				e.protected(rules)
+				e.protected(rules, e.healer.lossesNow())
 			}
-			e.protected(rules)
+			e.protected(rules, e.healer.lossesNow())
 			want, err := e.compileNetwork(doc)
 			if err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestShelter_ClosesANetworkThatGetsRulesAtTheEndOfAChange(t *testing.T) {
 	if err := os.Symlink("/bin/true", filepath.Join(dir, hook.Network)); err != nil {
 		t.Fatal(err)
 	}
-	lost := sync.OnceFunc(func() { e.protected(false) })
+	lost := sync.OnceFunc(func() { e.protected(false, e.healer.lossesNow()) })
 	k := host.New(host.Options{Hook: func(string) { lost() }})
 	defer k.Close()
 	e.hooks = hook.Hooks{Kernel: k, Dir: dir}

@@ -184,7 +184,7 @@ func TestFences_OfAllNetworksAreReadWithTwoLists(t *testing.T) {
 	if n := counter.Counts().Netlink - before; n != 2 || len(found) > 0 {
 		t.Errorf("%d messages for 20 networks, found %v; want 2 and nothing", n, found)
 	}
-	e.protected(false)
+	e.protected(false, e.healer.lossesNow())
 	if found := slices.DeleteFunc(e.otherSettings(), func(t heal.Thing) bool { return t.Kind != heal.Bridge }); len(found) > 0 {
 		t.Errorf("in a shelter it finds %v", found)
 	}
