@@ -140,9 +140,13 @@ func (e *Engine) convergeOnce(ctx context.Context, want state.State, scope state
 		err = e.writeDown(plan)
 	}
 	if err == nil {
+		e.healer.withdraws(scope.Elements, want.Elements)
 		opened := e.openBeside(ctx, plan)
 		err = e.explainDirect(plan.Apply(ctx, env))
 		opened()
+	}
+	if err == nil {
+		e.healer.restored(want.Elements)
 	}
 	if err != nil {
 		return nil, errors.Join(err, env.CloseTaps())

@@ -25,6 +25,8 @@ type healer struct {
 	who      string                // changed the firewall's rules at last, where that was told
 	exposed  bool                  // rules that protect guests were gone at the last look
 	losses   int                   // how often they were found gone
+	// withdrawn are elements of the firewall that the daemon itself removes: an active network that lacks them is stopped or changed.
+	withdrawn map[state.Element]bool
 	// sheltered says that networks that the firewall's rules protect are closed, since these rules are gone, or other programs keep
 	// removing them.
 	sheltered  atomic.Bool

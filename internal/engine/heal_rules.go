@@ -128,6 +128,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 	env := e.env()
 	var got state.Observed
 	var held map[*network]*job.Job
+	var before map[spec.UUID]*spec.Network
 	var losses int
 	letGo := func() {
 		for _, j := range held {
@@ -135,7 +136,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 		}
 	}
 	for {
-		before := e.activeNetworks()
+		before = e.activeNetworks()
 		losses = e.healer.lossesNow()
 		if got, err = state.Observe(ctx, env, state.Scope{AllElements: true}); err != nil {
 			e.healer.unseen(heal.Thing{Kind: heal.Rules})
@@ -150,6 +151,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 	}
 	defer letGo()
 	want, all := state.State{Elements: map[state.Element]bool{}}, state.State{Elements: map[state.Element]bool{}}
+	used := map[state.Element]bool{} // by networks whose slots are held by others, without ports of guests that come and go
 	for _, n := range e.networks.all() {
 		live := n.view().live
 		if live == nil {
@@ -161,9 +163,15 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 		}
 		if maps.Copy(all.Elements, s.Elements); held[n] != nil {
 			maps.Copy(want.Elements, s.Elements)
+		} else if before[n.uuid] == live {
+			if s, err = e.compiled(live); err != nil {
+				return nil, false, err
+			}
+			maps.Copy(used, s.Elements)
 		}
 	}
 	rules, gone, there := heal.Thing{Kind: heal.Rules}, e.unprotected(got, want), !e.unprotected(got, all)
+	lost := gone || e.unprotected(got, state.State{Elements: e.healer.notWithdrawn(used, all.Elements)})
 	if busy != nil {
 		maps.DeleteFunc(got.Elements, func(el state.Element, _ bool) bool { return !want.Elements[el] })
 	}
@@ -171,7 +179,7 @@ func (e *Engine) healIdleRules(ctx context.Context) (busy *network, again bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	if gone || there { // a network whose rules are being changed does not close the others, and does not open them
+	if lost || there { // a network whose rules are being changed does not close the others, and does not open them
 		e.protected(there, losses)
 	}
 	err = e.putBack(ctx, env, plan, repair{

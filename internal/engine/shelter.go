@@ -36,6 +36,39 @@ func (e *Engine) unprotected(got state.Observed, want state.State) bool {
 	return false
 }
 
+// withdraws notes which elements a plan removes from the firewall, before it does.
+func (h *healer) withdraws(scope []state.Element, want map[state.Element]bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, el := range scope {
+		if want[el] {
+			continue
+		}
+		if h.withdrawn == nil {
+			h.withdrawn = map[state.Element]bool{}
+		}
+		h.withdrawn[el] = true
+	}
+}
+
+// restored notes that the firewall has elements again that may have been withdrawn.
+func (h *healer) restored(elements map[state.Element]bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.withdrawn, func(el state.Element, _ bool) bool { return elements[el] })
+}
+
+// notWithdrawn returns those of the elements that the daemon itself does not remove. It forgets withdrawn elements of which no active
+// network has any.
+func (h *healer) notWithdrawn(elements, ofActive map[state.Element]bool) map[state.Element]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.withdrawn, func(el state.Element, _ bool) bool { return !ofActive[el] })
+	out := maps.Clone(elements)
+	maps.DeleteFunc(out, func(el state.Element, _ bool) bool { return h.withdrawn[el] })
+	return out
+}
+
 // lossesNow counts how often the rules that protect guests were found gone.
 func (h *healer) lossesNow() int {
 	h.mu.Lock()

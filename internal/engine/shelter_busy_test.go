@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"taproom/internal/host"
@@ -72,4 +74,70 @@ func TestShelter_ALookFromBeforeALossOpensNothing(t *testing.T) {
 	}
 	close(goOn)
 	e.work.Wait()
+}
+
+func TestShelter_ClosesANetworkWhoseSlotIsHeld(t *testing.T) {
+	t.Parallel()
+	e := hasty(t)
+	f := &watchedRules{there: map[state.Element]bool{}}
+	n, fence := labBridge(t, e, f)
+	f.closed = func() bool { return fence().To4 }
+	j, err := n.slot.Begin(t.Context(), "change network 'lab'") // and the administrator's program takes a minute
+	if err != nil {
+		t.Fatal(err)
+	}
+	if busy, _, err := e.healIdleRules(t.Context()); busy != n || err != nil {
+		t.Errorf("it finds %v busy, %v", busy, err)
+	}
+	if at := fence(); !at.To4 {
+		t.Errorf("without rules it has %+v", at)
+	}
+	j.End()
+	if err := e.healRules(t.Context()); err != nil {
+		t.Error(err)
+	}
+	want := []string{"look open", "look closed", "repair closed", "look closed"}
+	if at := fence(); at != (host.Fence{}) || !slices.Equal(f.calls, want) {
+		t.Errorf("at the end it has %+v, after %q; want none, after %q", at, f.calls, want)
+	}
+}
+
+func TestShelter_RulesThatTheDaemonRemovesCloseNothing(t *testing.T) {
+	t.Parallel()
+	e := small(t)
+	f := &watchedRules{there: map[state.Element]bool{}}
+	n, fence := labBridge(t, e, f)
+	f.closed = func() bool { return fence().To4 }
+	for _, el := range elementsOf(t, e, n) {
+		f.there[el] = true
+	}
+	rules := state.State{Elements: maps.Clone(f.there)}
+	j, err := n.slot.Begin(t.Context(), "stop network 'lab'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(when string, closed bool) {
+		t.Helper()
+		if busy, _, err := e.healIdleRules(t.Context()); busy != n || err != nil {
+			t.Errorf("%s it finds %v busy, %v", when, busy, err)
+		}
+		if at := fence(); at.To4 != closed {
+			t.Errorf("%s it has %+v", when, at)
+		}
+	}
+	if _, err := e.converge(t.Context(), state.State{}, rules.Scope()); err != nil {
+		t.Fatal(err)
+	}
+	look("while it stops", false)
+	if _, err := e.converge(t.Context(), rules, rules.Scope()); err != nil { // it cannot be stopped
+		t.Fatal(err)
+	}
+	look("when it is back", false)
+	clear(f.there)
+	look("when they are flushed then", true)
+	n.update(func(v *netView) { v.live = nil })
+	j.End()
+	if _, _, err := e.healIdleRules(t.Context()); err != nil || len(e.healer.withdrawn) > 0 {
+		t.Errorf("%v; it remembers %v", err, e.healer.withdrawn)
+	}
 }
