@@ -33,6 +33,8 @@ type healer struct {
 	sheltering sync.Mutex // held while they are closed and opened
 	unsettled  bool       // some could not be; guarded by sheltering
 	flips      int        // how often sheltered changed; guarded by sheltering
+	// unfenced is what was logged of bridges that could not be closed or opened, by network; guarded by sheltering.
+	unfenced map[spec.UUID]string
 	// filtersBy is who changed those of network filters at last, where that was told.
 	filtersBy string
 }

@@ -114,12 +114,9 @@ func (e *Engine) shelter() {
 	} else if !h.unsettled {
 		return
 	}
-	before := h.unsettled
-	done, err := e.refence()
-	h.unsettled = err != nil
-	if h.unsettled && !before && !errors.Is(err, host.ErrNoLink) {
-		e.log.Error(fmt.Sprintf("bridges of networks cannot be closed or opened; it is tried again: %v", err))
-	}
+	done, failed := e.refence()
+	h.unsettled = len(failed) > 0
+	e.unfenced(on, failed)
 	if len(done) > 0 {
 		e.log.Warn(map[bool]string{
 			true:  "nothing is forwarded to guests of these networks until the firewall's rules stand",
@@ -151,17 +148,44 @@ func (e *Engine) refenceSince(flips int) {
 
 // misfenced is the bridge of an active network that has another fence than it should have at present.
 type misfenced struct {
+	uuid  spec.UUID
 	live  *spec.Network
 	index int
 	want  host.Fence
 }
 
-// misfenced compares the fences of all active networks' bridges. It returns an error too if some bridges were not found or could
-// not be read; ErrNoLink if that is all. The caller holds h.sheltering.
-func (e *Engine) misfenced() (wrong []misfenced, err error) {
+// unfenced logs which bridges could not be closed or opened, each failure once until it is another or has ended. Bridges that are not
+// there are none. The caller holds h.sheltering.
+func (e *Engine) unfenced(on bool, failed map[spec.UUID]error) {
+	h := &e.healer
+	before := h.unfenced
+	h.unfenced = map[spec.UUID]string{}
+	for uuid, err := range failed {
+		if errors.Is(err, host.ErrNoLink) {
+			continue
+		}
+		what := fmt.Sprintf("cannot be %s; it is tried again: %v", map[bool]string{true: "closed while the firewall's rules are missing", false: "opened"}[on], err)
+		if h.unfenced[uuid] = what; before[uuid] == what {
+			continue
+		}
+		name := "bridges of networks"
+		if n, ok := e.networks.uuid(uuid); ok {
+			name = "the bridge of network '" + n.label + "'"
+		}
+		e.log.Error(name + " " + what)
+	}
+}
+
+// misfenced compares the fences of all active networks' bridges. Failed is why bridges could not be compared, by network: ErrNoLink if
+// a bridge is not there. The zero UUID stands for the list of links. The caller holds h.sheltering.
+func (e *Engine) misfenced() (wrong []misfenced, failed map[spec.UUID]error) {
+	failed = map[spec.UUID]error{}
 	links, err := e.k.Links()
-	if err != nil && !errors.Is(err, host.ErrPartial) {
-		return nil, err
+	if err != nil {
+		failed[spec.UUID{}] = err
+		if !errors.Is(err, host.ErrPartial) {
+			return nil, failed
+		}
 	}
 	bridges := map[string]int{} // by name and alias
 	for _, l := range links {
@@ -176,42 +200,47 @@ func (e *Engine) misfenced() (wrong []misfenced, err error) {
 		}
 		index, there := bridges[live.BridgeName()+" "+state.Alias(uuid.String())]
 		if !there {
-			err = errors.Join(err, fmt.Errorf("bridge %s of network '%s': %w", live.BridgeName(), live.Name, host.ErrNoLink))
+			failed[uuid] = fmt.Errorf("%s: %w", live.BridgeName(), host.ErrNoLink)
 			continue
 		}
-		all = append(all, misfenced{live, index, e.fenceNow(live)})
+		all = append(all, misfenced{uuid, live, index, e.fenceNow(live)})
 	}
 	var indexes []int
 	for _, m := range all {
 		indexes = append(indexes, m.index)
 	}
-	have, failed := e.k.Fences(indexes)
+	have, unread := e.k.Fences(indexes)
 	for _, m := range all {
-		if err = errors.Join(err, failed[m.index]); failed[m.index] == nil && have[m.index] != m.want {
+		if err := unread[m.index]; err != nil {
+			failed[m.uuid] = fmt.Errorf("%s: %w", m.live.BridgeName(), err)
+		} else if have[m.index] != m.want {
 			wrong = append(wrong, m)
 		}
 	}
-	return wrong, err
+	return wrong, failed
 }
 
-// refence sets the fences of active networks' bridges where they are not as wanted, and returns the names of these networks.
-func (e *Engine) refence() (done []string, err error) {
-	wrong, err := e.misfenced()
+// refence sets the fences of active networks' bridges where they are not as wanted, and returns the names of these networks, and as
+// misfenced why others failed.
+func (e *Engine) refence() (done []string, failed map[spec.UUID]error) {
+	wrong, failed := e.misfenced()
 	want := map[int]host.Fence{}
 	for _, m := range wrong {
 		want[m.index] = m.want
 	}
 	if len(want) == 0 {
-		return nil, err
+		return nil, failed
 	}
-	failed := e.k.SetFences(want)
+	unset := e.k.SetFences(want)
 	for _, m := range wrong {
-		if failed[m.index] == nil {
+		if err := unset[m.index]; err != nil {
+			failed[m.uuid] = fmt.Errorf("%s: %w", m.live.BridgeName(), err)
+		} else {
 			done = append(done, m.live.Name)
 		}
 	}
 	slices.Sort(done)
-	return done, errors.Join(append(slices.Collect(maps.Values(failed)), err)...)
+	return done, failed
 }
 
 // closedMeanwhile says which networks are closed without the firewall's rules, and which are open.
