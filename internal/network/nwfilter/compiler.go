@@ -1,9 +1,11 @@
 package nwfilter
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
+	"weak"
 )
 
 // Compiler compiles the filters of a Set for many NICs. NICs with the same root share a Program, compiled once, when their parameters
@@ -12,8 +14,9 @@ type Compiler struct {
 	set Set
 
 	mu    sync.Mutex
-	made  map[string]made     // by root and the shape of parameters
-	whole map[string]*Program // by Key
+	made  map[string]made                  // by root and the shape of parameters
+	whole map[string]weak.Pointer[Program] // by Key; Programs with written values go with the NICs that have them
+	most  int                              // of whole, until those that are gone are looked for
 }
 
 // made is a Program whose rules contain no value of a variable, and the uses of variables that became its slots.
@@ -30,7 +33,7 @@ type open struct {
 
 // NewCompiler returns a Compiler for the filters of a set.
 func NewCompiler(set Set) *Compiler {
-	return &Compiler{set: set, made: map[string]made{}, whole: map[string]*Program{}}
+	return &Compiler{set: set, made: map[string]made{}, whole: map[string]weak.Pointer[Program]{}}
 }
 
 // Compile returns the same as the function Compile, with the same errors.
@@ -48,14 +51,25 @@ func (c *Compiler) Compile(root string, params Params) (*Program, Values, error)
 		return nil, nil, err
 	}
 	p := x.program()
-	if same := c.whole[p.Key]; same != nil {
+	if same := c.whole[p.Key].Value(); same != nil {
 		p = same
+	} else {
+		c.whole[p.Key] = weak.Make(p)
+		c.sweep()
 	}
-	c.whole[p.Key] = p
 	if !x.written {
 		c.made[shape] = made{program: p, slots: x.opened}
 	}
 	return p, x.values, nil
+}
+
+// sweep forgets Programs that are gone, whenever there are twice as many as the last time.
+func (c *Compiler) sweep() {
+	if len(c.whole) <= c.most {
+		return
+	}
+	maps.DeleteFunc(c.whole, func(_ string, p weak.Pointer[Program]) bool { return p.Value() == nil })
+	c.most = 2*len(c.whole) + 16
 }
 
 // shape identifies all that a Program without values in its rules depends on: root, the names of variables, and the number of values of

@@ -3,6 +3,7 @@ package nwfilter
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -57,4 +58,34 @@ func TestCompiler_CompilesCleanTrafficOnce(t *testing.T) {
 	if err != nil || next != first || string(values["IP/ipv4"][0]) != "\x0a\x00\x00\x02" {
 		t.Errorf("the second NIC has a Program of its own, or values of the first: %v, %v", values, err)
 	}
+}
+
+// A range of a NIC's own stands in the rules: its Program is of no use when that NIC has gone.
+func TestCompiler_ForgetsProgramsOfNICsThatHaveGone(t *testing.T) {
+	t.Parallel()
+	c := NewCompiler(rules(t, "<rule action='accept' direction='in'><tcp srcipaddr='$IP' srcipmask='$MASK'/></rule>"))
+	compile := func(n int) *Program {
+		p, _, err := c.Compile("t", Params{"IP": {fmt.Sprintf("10.0.%d.0", n)}, "MASK": {"24"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	stays, other := compile(0), compile(1)
+	if stays == other {
+		t.Fatal("the values are not in the rules")
+	}
+	for n := range 200 {
+		compile(n + 1)
+		if n%50 == 0 {
+			runtime.GC()
+		}
+	}
+	if n := len(c.whole); n > 120 {
+		t.Errorf("it keeps %d Programs, for two NICs", n)
+	}
+	if compile(0) != stays {
+		t.Error("a NIC that is still there has another Program")
+	}
+	runtime.KeepAlive(other)
 }
