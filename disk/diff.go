@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -54,8 +53,9 @@ const comparers = 8
 
 // Diff calls each for every path that differs between the folders of two trees, in the order of paths: a folder
 // before the names in it. Names and attributes are sorted in temporary files without a name, so the memory does not grow with the trees. Hard links
-// are compared as files of their own. A folder's own size is not compared. Paths that cannot be read are left out, and returned at the end as
-// *PathError. An error of each ends the comparison.
+// are compared as files of their own. A folder's own size is not compared. Paths that cannot be read in one of the trees are left out, with the paths below
+// them, and so is content that cannot be read; these are returned at the end as *PathError. An error of each ends the comparison. Errors of one of
+// the trees are in a *SideError.
 func Diff(ctx context.Context, a *Appliance, folderA string, b *Appliance, folderB string, o DiffOptions, each func(Difference) error) (s DiffSummary, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,18 +65,17 @@ func Diff(ctx context.Context, a *Appliance, folderA string, b *Appliance, folde
 		a  *Appliance
 		at string
 	}{{a, folderA}, {b, folderB}} {
-		sides[i] = side{a: from.a, top: path.Clean("/" + from.at)}
+		sides[i] = side{number: i, a: from.a, missed: map[string]bool{}, top: path.Clean("/" + from.at)}
 		defer sides[i].names.close()
 		walks.Go(func() {
-			sides[i].err = sides[i].read(ctx)
-			if sides[i].err != nil && !sides[i].partial() {
+			if sides[i].err = sides[i].read(ctx); sides[i].err != nil {
 				cancel()
 			}
 		})
 	}
 	walks.Wait()
 	for i := range sides {
-		if sides[i].err != nil && !sides[i].partial() && !errors.Is(sides[i].err, context.Canceled) {
+		if sides[i].err != nil && !errors.Is(sides[i].err, context.Canceled) {
 			return s, sides[i].err
 		}
 	}
@@ -84,56 +83,24 @@ func Diff(ctx context.Context, a *Appliance, folderA string, b *Appliance, folde
 		return s, context.Cause(ctx)
 	}
 	d := differ{a: &sides[0], b: &sides[1], o: o, summary: &s}
-	return s, errors.Join(d.run(ctx, each), sides[0].err, sides[1].err)
+	err = d.run(ctx, each)
+	return s, errors.Join(err, sides[0].problems.joined(), sides[1].problems.joined(), d.problems.joined())
 }
-
-// side is the first or second folder.
-type side struct {
-	a     *Appliance
-	top   string
-	names sorter
-	err   error
-}
-
-// read sorts all names below the folder, and the folder itself.
-func (s *side) read(ctx context.Context) error {
-	top, err := s.a.Stat(ctx, s.top, true)
-	if err != nil {
-		return err
-	}
-	top.Path = "/"
-	if err := s.names.add(top); err != nil || !top.Mode.IsDir() {
-		return err
-	}
-	return s.a.Walk(ctx, s.top, FindOptions{}, func(i Info) error {
-		i.Path = i.Path[len(s.top):]
-		if s.top == "/" {
-			i.Path = "/" + i.Path
-		}
-		return s.names.add(i)
-	})
-}
-
-// partial reports whether the walk came to its end and left out paths that it could not read.
-func (s *side) partial() bool {
-	var left *fs.PathError
-	return errors.As(s.err, &left)
-}
-
-// at is the path in the appliance's tree.
-func (s *side) at(i Info) string { return path.Join(s.top, i.Path) }
 
 // differ merges the names of two sides.
 type differ struct {
 	a, b    *side
 	o       DiffOptions
 	summary *DiffSummary
+	// problems are of files that both trees have.
+	problems problems
 }
 
 // outcome is a difference, or none.
 type outcome struct {
-	d   Difference
-	err error
+	d       Difference
+	problem error // a part of the path was not compared
+	err     error
 }
 
 // run compares pairs at the same time, and reports in order.
@@ -150,6 +117,9 @@ func (d *differ) run(ctx context.Context, each func(Difference) error) error {
 		r := <-result
 		if failed != nil {
 			continue
+		}
+		if r.problem != nil {
+			d.problems.add(r.problem)
 		}
 		if r.err == nil && r.d.Kind != "" {
 			d.count(r.d.Kind)
@@ -204,9 +174,15 @@ func (d *differ) merge(ctx context.Context, queue chan<- chan outcome) error {
 		switch {
 		case !haveTwo || order < 0:
 			left.take()
+			if !d.b.lacks(one.Path) {
+				continue
+			}
 			result <- outcome{d: Difference{Path: one.Path, Kind: Removed, Old: &one}}
 		case !haveOne || order > 0:
 			right.take()
+			if !d.a.lacks(two.Path) {
+				continue
+			}
 			result <- outcome{d: Difference{Path: two.Path, Kind: Added, New: &two}}
 		default:
 			left.take()
@@ -231,8 +207,11 @@ func (d *differ) pair(ctx context.Context, one, two Info) outcome {
 	if one.Mode.Type() == two.Mode.Type() && !(d.o.Quick && same) {
 		more, err := d.contents(ctx, one, two)
 		if err != nil {
-			r.err = fmt.Errorf("compare %q: %w", one.Path, err)
-			return r
+			r.problem = err
+			if ctx.Err() != nil || d.a.a.a.Agent().Err() != nil || d.b.a.a.Agent().Err() != nil { // the other paths cannot be read either
+				r.problem, r.err = nil, err
+				return r
+			}
 		}
 		r.d.Parts = append(r.d.Parts, more...)
 	}
@@ -268,29 +247,31 @@ func (d *differ) attributes(one, two Info) (parts []string) {
 	return parts
 }
 
-// contents compares the bytes of regular files, and extended attributes.
+// unread is the error of a file that a side cannot read.
+func (s *side) unread(i Info, err error) error {
+	return s.fails(&PathError{Op: "compare", Path: s.at(i), Err: err})
+}
+
+// contents compares the bytes of regular files, and extended attributes. The parts that differ are returned with an error too.
 func (d *differ) contents(ctx context.Context, one, two Info) (parts []string, err error) {
 	if one.Mode.IsRegular() && one.Size == two.Size && one.Size > 0 {
-		same, err := d.sameBytes(ctx, one, two)
-		if err != nil {
-			return nil, err
-		}
-		if !same {
+		same, failed := d.sameBytes(ctx, one, two)
+		if err = failed; err == nil && !same {
 			parts = append(parts, "content")
 		}
 	}
-	old, err := d.a.a.Xattrs(ctx, d.a.at(one), false)
-	if err != nil {
-		return nil, err
+	old, failed := d.a.a.Xattrs(ctx, d.a.at(one), false)
+	if failed != nil {
+		return parts, errors.Join(err, d.a.unread(one, failed))
 	}
-	now, err := d.b.a.Xattrs(ctx, d.b.at(two), false)
-	if err != nil {
-		return nil, err
+	now, failed := d.b.a.Xattrs(ctx, d.b.at(two), false)
+	if failed != nil {
+		return parts, errors.Join(err, d.b.unread(two, failed))
 	}
 	if !maps.EqualFunc(old, now, bytes.Equal) {
 		parts = append(parts, "xattrs")
 	}
-	return parts, nil
+	return parts, err
 }
 
 // sameBytes reads two files side by side, up to the first difference.
@@ -305,10 +286,11 @@ func (d *differ) sameBytes(ctx context.Context, one, two Info) (same bool, err e
 	for {
 		n, errOne := io.ReadFull(left.r, x)
 		m, errTwo := io.ReadFull(right.r, y)
-		for _, err := range []error{errOne, errTwo} {
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				return false, err
-			}
+		if unlessEnd(errOne) != nil {
+			return false, d.a.unread(one, errOne)
+		}
+		if unlessEnd(errTwo) != nil {
+			return false, d.b.unread(two, errTwo)
 		}
 		if !slices.Equal(x[:n], y[:m]) {
 			return false, nil
@@ -317,6 +299,14 @@ func (d *differ) sameBytes(ctx context.Context, one, two Info) (same bool, err e
 			return true, nil
 		}
 	}
+}
+
+// unlessEnd is the error of a read that did not come to the end of the file.
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
 }
 
 // reading is a file of an appliance as a reader.

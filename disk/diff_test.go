@@ -74,6 +74,55 @@ func TestDiff_NamesEveryPartThatDiffers(t *testing.T) {
 	}
 }
 
+// damaged are two images, of which the second has a folder and a file that cannot be read.
+const damaged = `
+mkdir -p t/broken/deep t/later; printf x >t/broken/deep/file; head -c 100000 /dev/zero | tr '\0' x >t/content; printf x >t/later/file
+image 16M; mkfs.ext4 -q -b 1024 -O ^extents,^64bit -d t $I; cp image other
+folder=$(debugfs -R 'blocks /broken' other 2>/dev/null); indirect=$(debugfs -R 'stat /content' other 2>/dev/null | sed -n 's/.*(IND):\([0-9]*\).*/\1/p')
+[ -n "$indirect" ]
+dd if=/dev/zero of=other bs=1024 seek=${folder%% *} count=1 conv=notrunc status=none
+tr '\0' '\377' </dev/zero | dd of=other bs=1024 seek=$indirect count=1 iflag=fullblock conv=notrunc status=none
+debugfs -w -R 'set_inode_field /later/file uid 7' other 2>/dev/null
+`
+
+// A damaged folder is no folder whose content was removed, and a damaged file ends nothing.
+func TestDiff_LeavesOutWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	image := disktest.Make(t, damaged)
+	a, b := opened(t, image, disk.Discard), opened(t, filepath.Join(filepath.Dir(image), "other"), disk.Discard)
+	var got []string
+	_, err := disk.Diff(t.Context(), a, "/", b, "/", disk.DiffOptions{}, func(d disk.Difference) error {
+		got = append(got, fmt.Sprintf("%s %q %s", d.Kind, d.Path, strings.Join(d.Parts, ",")))
+		return nil
+	})
+	if d := cmp.Diff([]string{`changed "/later/file" owner`}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	var side *disk.SideError
+	var left *disk.PathError
+	if !errors.As(err, &side) || side.Side != 1 || !errors.As(err, &left) || !strings.Contains(err.Error(), "/broken") || !strings.Contains(err.Error(), "/content") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An appliance that ends meanwhile is no tree without files.
+func TestDiff_FailsWhereOneSideEnds(t *testing.T) {
+	t.Parallel()
+	image := disktest.Make(t, damaged)
+	a, b := opened(t, image, disk.Discard), opened(t, filepath.Join(filepath.Dir(image), "other"), disk.Discard)
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := disk.Diff(t.Context(), a, "/", b, "/", disk.DiffOptions{}, func(d disk.Difference) error {
+		t.Errorf("%+v", d)
+		return nil
+	})
+	var side *disk.SideError
+	if !errors.As(err, &side) || side.Side != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
 // dropped leaves out lines that begin so.
 func dropped(list []string, prefixes ...string) (out []string) {
 	for _, line := range list {

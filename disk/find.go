@@ -28,25 +28,47 @@ type PathError = fs.PathError
 // each ends the walk and is returned. What cannot be looked at, in a damaged file system, is left out, and all of it is
 // returned at the end as *PathError.
 func (a *Appliance) Walk(ctx context.Context, root string, o FindOptions, each func(Info) error) error {
-	var problems []error
-	missed := 0
-	top := path.Clean("/" + root)
-	m := proto.Walk{Path: root, Depth: uint32(max(o.Depth, 0)), Stay: o.SameFilesystem}
-	err := a.a.Agent().Walk(ctx, m, func(s proto.Step) error {
-		at := path.Join(top, s.Path)
-		if s.Problem == 0 {
-			return each(info(at, s.Target, s.Stat))
-		}
-		const most = 100
-		if missed++; len(problems) < most {
-			problems = append(problems, &PathError{Op: "look at", Path: at, Err: syscall.Errno(s.Problem)})
-		}
+	var p problems
+	err := a.walk(ctx, root, o, each, func(e *PathError) error {
+		p.add(e)
 		return nil
 	})
-	if missed > len(problems) {
-		problems = append(problems, fmt.Errorf("and %d more", missed-len(problems)))
+	return errors.Join(err, p.joined())
+}
+
+// walk is Walk that calls missed for paths that are left out, so that its error says that it did not come to its end.
+func (a *Appliance) walk(ctx context.Context, root string, o FindOptions, each func(Info) error, missed func(*PathError) error) error {
+	top := path.Clean("/" + root)
+	m := proto.Walk{Path: root, Depth: uint32(max(o.Depth, 0)), Stay: o.SameFilesystem}
+	return a.a.Agent().Walk(ctx, m, func(s proto.Step) error {
+		at := path.Join(top, s.Path)
+		if s.Problem != 0 {
+			return missed(&PathError{Op: "look at", Path: at, Err: syscall.Errno(s.Problem)})
+		}
+		return each(info(at, s.Target, s.Stat))
+	})
+}
+
+// problems are errors of paths that were left out. The first hundred are kept.
+type problems struct {
+	list []error
+	all  int
+}
+
+func (p *problems) add(err error) {
+	const most = 100
+	if p.all++; len(p.list) < most {
+		p.list = append(p.list, err)
 	}
-	return errors.Join(append([]error{err}, problems...)...)
+}
+
+// joined is nil where there are none.
+func (p *problems) joined() error {
+	list := p.list
+	if p.all > len(list) {
+		list = append(list[:len(list):len(list)], fmt.Errorf("and %d more", p.all-len(list)))
+	}
+	return errors.Join(list...)
 }
 
 // Match says which files are wanted. What is zero says nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,12 @@ type Appliance struct {
 	disks []Device
 	// serials are the numbers of the disks, by which QEMU knows them.
 	serials []string
+	// files are those of each image, as they were when it was opened, its own first.
+	files [][]fs.FileInfo
+	// kept says of each image that the appliance does not change it.
+	kept []bool
+	// formats are those of the images, as the Spec has them.
+	formats []string
 	link    Link
 	// lasting says that an image is not to be written to without being asked: what is written would last, or is refused.
 	lasting bool
@@ -85,7 +92,9 @@ func attach(ctx context.Context, s Spec, a *launch.Appliance) (_ *Appliance, err
 			return nil, errors.Join(err, a.Close(), out.atomic.close())
 		}
 		out.lasting = out.lasting || i.Access != Discard
-		out.serials = append(out.serials, d.Serial)
+		out.serials, out.files = append(out.serials, d.Serial), append(out.files, d.Files)
+		out.formats = append(out.formats, i.Format)
+		out.kept = append(out.kept, i.Access == Discard || i.Access == ReadOnly)
 		out.disks = append(out.disks, Device{Name: d.Name, Size: int64(d.Capacity), ReadOnly: i.Access == ReadOnly})
 	}
 	return out, nil

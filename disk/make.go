@@ -45,7 +45,7 @@ const tries = 4
 
 // Make makes an image of a folder or an archive, with everything that tar keeps: owners, permissions, times, extended attributes, access control
 // lists, capabilities, hard links, device nodes, holes. vfat keeps names, content and times alone, and a symbolic link or device node is an
-// error there. The image gets its name when it is whole and on the host's disk; before that, nothing is left of it. It takes the tools, and the
+// error there. The image gets its name when it is whole and on the host's disk; before that, nothing is left of it. The caller alone may read it. It takes the tools, and the
 // host's tar for a folder.
 func Make(ctx context.Context, s MakeSpec) (Made, error) {
 	if err := s.complete(); err != nil {

@@ -31,7 +31,8 @@ var ErrShrink = errors.New("images are not made smaller; write the content to a 
 
 // Resize makes an image larger, then the partition, LVM volumes and file system that the device lies on. Nothing may be mounted; volumes must
 // have been assembled with Write. A layer that cannot grow is an error before anything is changed: a partition that is not the last, an encrypted
-// device, an array, a file system without a program for it. After a later error Resize may be called again with the same size. It takes the tools.
+// device, an array, a file system without a program for it, an NTFS that is to be checked first. After a later error the result has the steps that were begun, the first
+// of them "image" where that has grown, and Resize may be called again with the same size. It takes the tools.
 func (a *Appliance) Resize(ctx context.Context, o ResizeOptions) (Resized, error) {
 	if err := a.image(o.Image); err != nil {
 		return Resized{}, err
@@ -55,12 +56,19 @@ func (a *Appliance) Resize(ctx context.Context, o ResizeOptions) (Resized, error
 	if err := a.toolsThere(ctx); err != nil {
 		return Resized{}, err
 	}
+	if err := g.ready(ctx, o.Size > old); err != nil {
+		return Resized{}, err
+	}
 	if o.Size > old {
-		if err := a.a.Resize(ctx, a.serials[o.Image], uint64(o.Size)); err != nil {
-			return Resized{}, err
+		err := a.a.Resize(ctx, a.serials[o.Image], uint64(o.Size))
+		if err == nil || ctx.Err() != nil { // an interrupt does not tell whether QEMU has done it
+			g.done.Steps = append(g.done.Steps, "image")
 		}
-		if err := a.rescan(ctx, o.Image, o.Size); err != nil {
-			return Resized{}, err
+		if err == nil {
+			err = a.rescan(ctx, o.Image, o.Size)
+		}
+		if err != nil {
+			return g.done, err
 		}
 	}
 	for i := range g.layers {
@@ -78,11 +86,14 @@ func (a *Appliance) rescan(ctx context.Context, image int, size int64) error {
 		return fmt.Errorf("read the size of %s again: %w", name, err)
 	}
 	d, err := a.a.Agent().Await(ctx, a.serials[image])
-	if err == nil && d.Size != size {
-		err = fmt.Errorf("the appliance finds %d bytes on %s, which was made %d", d.Size, name, size)
+	if err != nil {
+		return err
 	}
 	a.disks[image].Size = d.Size
-	return err
+	if d.Size != size {
+		return fmt.Errorf("the appliance finds %d bytes on %s, which was made %d", d.Size, name, size)
+	}
+	return nil
 }
 
 // toolsThere returns an error where the appliance has no tools.
@@ -114,8 +125,8 @@ func growers() map[string]struct {
 	return map[string]grower{
 		"ext2": ext, "ext3": ext, "ext4": ext,
 		"xfs":   {true, [][]string{{"xfs_growfs", "."}}},
-		"btrfs": {true, [][]string{{"btrfs", "filesystem", "resize", "max", "."}}},
-		"ntfs3": {false, [][]string{{"ntfsresize", "--force", "--force", "DEVICE"}}},
+		"btrfs": {true, [][]string{{"btrfs", "filesystem", "resize", "DEVID:max", "."}}},
+		"ntfs3": {false, [][]string{{"ntfsresize", "DEVICE"}}},
 		"f2fs":  {false, [][]string{{"resize.f2fs", "DEVICE"}}},
 	}
 }
@@ -235,12 +246,23 @@ func (g *growth) grow(ctx context.Context, i int) error {
 }
 
 func (g *growth) all(ctx context.Context, tree string, d device, commands [][]string) error {
+	words := strings.NewReplacer("DEVICE", "/dev/"+d.name)
+	switch d.Type {
+	case "btrfs":
+		id, err := g.btrfsID(ctx, d)
+		if err != nil {
+			return err
+		}
+		words = strings.NewReplacer("DEVID", id)
+	case "ntfs3":
+		if whole, err := g.ntfsWhole(ctx, d); err != nil || whole {
+			return err
+		}
+	}
 	for _, c := range commands {
 		c = slices.Clone(c)
 		for i := range c {
-			if c[i] == "DEVICE" {
-				c[i] = "/dev/" + d.name
-			}
+			c[i] = words.Replace(c[i])
 		}
 		var stdin io.Reader
 		if c[0] == "ntfsresize" {
@@ -262,22 +284,4 @@ func (g *growth) all(ctx context.Context, tree string, d device, commands [][]st
 func (g *growth) run(ctx context.Context, tree string, stdin io.Reader, args ...string) error {
 	g.done.Steps = append(g.done.Steps, args[0]+" "+args[len(args)-1])
 	return g.a.tool(ctx, tree, stdin, nil, args...)
-}
-
-// partition moves the backup table to the new end, and gives the partition the room before it.
-func (g *growth) partition(ctx context.Context, d device) error {
-	var kind strings.Builder
-	if err := g.a.tool(ctx, "", nil, &kind, "sfdisk", "--dump", "/dev/"+g.disk); err != nil {
-		return fmt.Errorf("read the partition table of %s: %w", g.disk, err)
-	}
-	if strings.Contains(kind.String(), "label: gpt") {
-		if err := g.run(ctx, "", nil, "sgdisk", "--move-second-header", "/dev/"+g.disk); err != nil {
-			return err
-		}
-	}
-	err := g.run(ctx, "", strings.NewReader(", +\n"), "sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--force", "-N", fmt.Sprint(d.Number), "/dev/"+g.disk)
-	if err != nil {
-		return err
-	}
-	return g.run(ctx, "", nil, "partx", "--update", "--nr", fmt.Sprint(d.Number), "/dev/"+g.disk)
 }

@@ -18,6 +18,9 @@ truncate -s 70M root; mkdir t; tree t; mkfs.ext4 -q -d t root; part 1 esp; part 
 	mbrLast = `image 96M; printf 'label: dos\nsize=16M\n,\n' | sfdisk -q $I; truncate -s 70M root; mkfs.ext3 -q root; part 2 root`
 )
 
+// secondOfBtrfs leaves a btrfs on its second device alone.
+const secondOfBtrfs = `mkfs.btrfs -q $P1; mkdir -p /tmp/m; mount $P1 /tmp/m; btrfs device add -f ${D}2 /tmp/m >/dev/null; btrfs device remove $P1 /tmp/m; umount /tmp/m`
+
 // Every layout that grows is used to its new end, and what cannot grow is refused before anything is written.
 func TestResize_GrowsPartitionsVolumesAndFileSystems(t *testing.T) {
 	t.Parallel()
@@ -31,6 +34,8 @@ func TestResize_GrowsPartitionsVolumesAndFileSystems(t *testing.T) {
 		"xfs":     {script: "image 320M; mkfs.xfs -q $I", size: 640 << 20},
 		"btrfs":   {script: "image 128M; mkfs.btrfs -q $I"},
 		"ntfs":    {script: "image 32M; mkfs.ntfs -F -q $I"},
+		"devid":   {script: `image 350M; printf 'label: gpt\nsize=150M\n,\n' | sfdisk -q $I`, size: 700 << 20, inside: secondOfBtrfs},
+		"dirty":   {script: "image 16M; mkfs.ntfs -F -q $I; truncate -s 32M $I; echo y | ntfsresize $I", fails: "have Windows check it"},
 		"gpt":     {script: gptLast},
 		"mbr":     {script: mbrLast},
 		"qcow2":   {script: gptLast + "; qemu-img convert -O qcow2 image image.qcow2; mv image.qcow2 image"},
@@ -96,6 +101,9 @@ func TestResize_GrowsPartitionsVolumesAndFileSystems(t *testing.T) {
 			f, err := a.Fsck(t.Context(), last.Device, false)
 			if err != nil || !f.Clean {
 				t.Errorf("%+v, %v", f, err)
+			}
+			if d := a.Disks()[0]; d.Size != size || r.Steps[0] != "image" {
+				t.Errorf("the disk has %d bytes; steps %q", d.Size, r.Steps)
 			}
 			if err := a.Commit(t.Context()); err != nil {
 				t.Error(err)

@@ -12,6 +12,12 @@ import (
 // ErrNoMonitor means that the appliance was launched by UML or Libvirt, which can neither resize nor copy an image.
 var ErrNoMonitor = launch.ErrNoMonitor
 
+// Reasons to leave an image as it is, which another program has written to or put another one in the place of.
+var (
+	ErrChanged  = replica.ErrChanged
+	ErrReplaced = replica.ErrReplaced
+)
+
 // SaveOptions says how an image is copied.
 type SaveOptions struct {
 	Format   string // of the copy: "raw" or "qcow2", the default
@@ -29,9 +35,12 @@ func (a *Appliance) image(i int) error {
 
 // SaveAs writes an image, with all changes made in this appliance, to a new file, which stands alone: it has no backing file. Blocks that are zero, or that
 // TrimAll has dropped, take no room in it. The path must be free, and is there when the copy is whole and on the host's disk. Nothing may be
-// mounted: data in the memory of the appliance's kernel would be missing.
+// mounted: data in the memory of the appliance's kernel would be missing. The copy has the permissions that the image and all files that it leads to have in common.
 func (a *Appliance) SaveAs(ctx context.Context, image int, path string, o SaveOptions) error {
-	f, err := replica.Create(path)
+	if err := a.image(image); err != nil {
+		return err
+	}
+	f, err := replica.Create(path, a.files[image]...)
 	if err != nil {
 		return err
 	}
@@ -39,11 +48,22 @@ func (a *Appliance) SaveAs(ctx context.Context, image int, path string, o SaveOp
 }
 
 // SaveInPlace is SaveAs to the image's own path: the copy takes the image's place by a single rename when it is whole, with its owner, permissions and
-// attributes. Until then the image is as it was. The appliance has the old image open, which takes room until Close.
+// attributes. Until then the image is as it was. The appliance has the old image open, which takes room until Close. It must have been opened with
+// Discard or ReadOnly by the same path: an image that another program has changed or replaced since then is ErrChanged or ErrReplaced, and stays.
+// An image with internal snapshots or bitmaps is ErrBeside.
 func (a *Appliance) SaveInPlace(ctx context.Context, image int, path string, o SaveOptions) error {
-	f, err := replica.Replace(path)
+	if err := a.image(image); err != nil {
+		return err
+	}
+	if !a.kept[image] {
+		return fmt.Errorf("put a copy of %s in its place: the appliance may change the image itself; open it with Discard or ReadOnly", path)
+	}
+	f, err := replica.Replace(path, a.files[image][0])
 	if err != nil {
 		return err
+	}
+	if err := nothingBeside(f, path, a.formats[image]); err != nil {
+		return errors.Join(err, f.Close())
 	}
 	return a.save(ctx, image, f, o)
 }

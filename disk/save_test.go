@@ -34,7 +34,7 @@ image 64M; mkfs.ext4 -q -d t $I; debugfs -w -R 'rm /garbage' $I 2>/dev/null
 
 func TestSaveAs_LeavesOutZerosAndStandsAlone(t *testing.T) {
 	t.Parallel()
-	image := disktest.Make(t, withGarbage+"qemu-img create -q -f qcow2 -b image -F raw over.qcow2; cp image before")
+	image := disktest.Make(t, withGarbage+"qemu-img create -q -f qcow2 -b image -F raw over.qcow2; cp image before; chmod 600 image; chmod 644 over.qcow2")
 	dir := filepath.Dir(image)
 	a, err := disk.Launch(t.Context(), disk.Spec{CacheDir: cacheDir(), Images: []disk.Image{{Path: filepath.Join(dir, "over.qcow2"), Within: []string{image}}}})
 	if err != nil {
@@ -57,6 +57,9 @@ func TestSaveAs_LeavesOutZerosAndStandsAlone(t *testing.T) {
 		if got := room(t, out); got < 20<<20 || got > 24<<20 {
 			t.Errorf("%+v takes %d bytes", c, got)
 		}
+		if i, err := os.Stat(out); err != nil || i.Mode() != 0o600 {
+			t.Errorf("it is readable by %v, its backing file by the owner alone (%v)", i.Mode(), err)
+		}
 		format := c.Format
 		if format == "" {
 			format = "qcow2"
@@ -70,11 +73,7 @@ func TestSaveAs_LeavesOutZerosAndStandsAlone(t *testing.T) {
 		t.Error("a raw image was compressed")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = a.SaveAs(ctx, 0, filepath.Join(dir, "out"), disk.SaveOptions{Progress: func(int64, int64) {}})
 	cancel()
-	if err != nil {
-		t.Error(err)
-	}
 	if err := a.SaveAs(ctx, 0, filepath.Join(dir, "cut"), disk.SaveOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after an interrupt: %v", err)
 	}
@@ -83,6 +82,77 @@ func TestSaveAs_LeavesOutZerosAndStandsAlone(t *testing.T) {
 	}
 	if sum(t, image) != sum(t, filepath.Join(dir, "before")) {
 		t.Error("the backing file was written to")
+	}
+}
+
+// An interrupt ends a copy that is under way, and the appliance copies once more afterwards.
+func TestSaveAs_EndsByAnInterrupt(t *testing.T) {
+	t.Parallel()
+	image := disktest.Make(t, "head -c 256M /dev/urandom >$I")
+	a, err := disk.Launch(t.Context(), disk.Spec{CacheDir: cacheDir(), Images: []disk.Image{{Path: image, Format: "raw"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close(context.WithoutCancel(t.Context())) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var done, total int64
+	cut := filepath.Join(filepath.Dir(image), "cut")
+	err = a.SaveAs(ctx, 0, cut, disk.SaveOptions{Compress: true, Progress: func(d, all int64) {
+		done, total = d, all
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) || done >= total {
+		t.Errorf("%v, at %d of %d bytes", err, done, total)
+	}
+	if list, err := os.ReadDir(filepath.Dir(image)); err != nil || len(list) != 1 {
+		t.Errorf("it left %v (%v)", list, err)
+	}
+	if err := a.SaveAs(t.Context(), 0, cut, disk.SaveOptions{Format: "raw"}); err != nil {
+		t.Fatal(err)
+	}
+	if sum(t, cut) != sum(t, image) {
+		t.Error("the copy after that is another one")
+	}
+}
+
+// A change by another program since the image was opened is not lost, also where it was done before the copy began.
+func TestSaveInPlace_LeavesAnImageThatOthersHaveChanged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		want   error
+	}{
+		"written to": {"printf other | dd of=image conv=notrunc status=none", disk.ErrChanged},
+		"replaced":   {"cp image new; printf other | dd of=new conv=notrunc status=none; mv new image", disk.ErrReplaced},
+	} {
+		image := disktest.Make(t, "image 8M; mkfs.ext4 -q $I")
+		a, err := disk.Launch(t.Context(), disk.Spec{CacheDir: cacheDir(), Images: []disk.Image{{Path: image, Format: "raw"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		disktest.Script(t, filepath.Dir(image), c.script)
+		before := sum(t, image)
+		err = a.SaveInPlace(t.Context(), 0, image, disk.SaveOptions{Format: "raw"})
+		if !errors.Is(err, c.want) || sum(t, image) != before {
+			t.Errorf("%s: %v, want %v and the image of the other program", name, err, c.want)
+		}
+		if list, err := os.ReadDir(filepath.Dir(image)); err != nil || len(list) != 1 {
+			t.Errorf("%s: it left %v (%v)", name, list, err)
+		}
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An image that the appliance writes to has no state that it could be compared with.
+func TestSaveInPlace_IsForImagesThatTheApplianceLeavesAlone(t *testing.T) {
+	t.Parallel()
+	image := disktest.Make(t, "image 8M; mkfs.ext4 -q $I")
+	a := opened(t, image, disk.Write)
+	if err := a.SaveInPlace(t.Context(), 0, image, disk.SaveOptions{Format: "raw"}); err == nil || !strings.Contains(err.Error(), "open it with Discard") {
+		t.Errorf("got %v", err)
 	}
 }
 

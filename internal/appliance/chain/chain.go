@@ -70,6 +70,24 @@ func (c Chain) Close() error {
 	return errors.Join(errs...)
 }
 
+// Stat returns the state of all files of the chain, the image's own first.
+func (c Chain) Stat() ([]os.FileInfo, error) {
+	var out []os.FileInfo
+	for _, l := range c {
+		for _, f := range []*os.File{l.File, l.Data} {
+			if f == nil {
+				continue
+			}
+			info, err := f.Stat()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, info)
+		}
+	}
+	return out, nil
+}
+
 // Error says why an image was not opened, with the way that led there.
 type Error struct {
 	Chain []string // the image, what it names, …; the last is what was refused

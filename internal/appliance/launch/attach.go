@@ -23,6 +23,10 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 		return Device{}, fmt.Errorf("attach a disk: %w", err)
 	}
 	defer c.Close() // the machine has its own descriptors
+	files, err := c.Stat()
+	if err != nil {
+		return Device{}, fmt.Errorf("attach %s: %w", d.Path, err)
+	}
 	a.used = true
 	p, err := a.vm.add(ctx, d, c)
 	if err != nil {
@@ -36,7 +40,7 @@ func (a *Appliance) Attach(ctx context.Context, d Disk) (Device, error) {
 		err = errors.Join(err, p.takeBack(ctx))
 		return Device{}, fmt.Errorf("attach %s: %w", d.Path, a.vm.said(ctx, err))
 	}
-	return Device{Name: found.Name, Serial: p.serial, Capacity: c[0].Capacity}, nil
+	return Device{Name: found.Name, Serial: p.serial, Capacity: c[0].Capacity, Files: files}, nil
 }
 
 // await waits until the guest has found a disk that was plugged in. It takes some milliseconds; a guest may be busy, or lie.

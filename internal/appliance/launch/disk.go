@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +52,8 @@ type Device struct {
 	Name     string // below /dev in there; its partitions' names begin with it
 	Serial   string // the agent's Mount takes "serial:" and this as well
 	Capacity uint64 // bytes
+	// Files are the image's file, and those that it leads to, as they were before the appliance read them. The image's own is the first.
+	Files []fs.FileInfo
 }
 
 // fileSet is a set of descriptors that QEMU is given.

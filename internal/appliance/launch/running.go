@@ -32,7 +32,7 @@ type running struct {
 	trouble error                    // the first error of a disk that QEMU told of
 	leaving map[string]chan struct{} // devices that somebody waits to be gone
 	drives  map[string]string        // the top node of each disk, by its serial
-	jobs    map[string]chan string   // that a job is ready, or has ended
+	jobs    map[string]*jobStatus    // that a job is ready, or has ended
 	resumed chan struct{}
 	saved   chan error // how saving the guest's state ended
 }

@@ -135,10 +135,10 @@ func copyJob(job, drive, target string, o SaveOptions) (command string, args map
 // backUp has QEMU copy a node to the target, and returns when the job has ended.
 func (r *running) backUp(ctx context.Context, drive, target string, o SaveOptions) error {
 	job := "job-" + target
-	status := make(chan string, 2) // ready, concluded
+	status := &jobStatus{ready: make(chan struct{}, 1), concluded: make(chan struct{})}
 	r.mu.Lock()
 	if r.jobs == nil {
-		r.jobs = map[string]chan string{}
+		r.jobs = map[string]*jobStatus{}
 	}
 	r.jobs[job] = status
 	r.mu.Unlock()
@@ -156,25 +156,60 @@ func (r *running) backUp(ctx context.Context, drive, target string, o SaveOption
 	ticks := time.NewTicker(often)
 	defer ticks.Stop()
 	cancelled := ctx.Done()
+	var late <-chan time.Time
 	for {
 		var err error
 		select {
-		case s := <-status:
-			if s == "concluded" {
-				return errors.Join(context.Cause(ctx), r.dismiss(ctx, job))
-			}
+		case <-status.concluded:
+			return errors.Join(context.Cause(ctx), r.dismiss(ctx, job))
+		case <-status.ready:
 			// A mirror would go on for ever; cancelled when it is ready, it ends with a whole copy.
 			err = m.Execute(ctx, "block-job-cancel", map[string]string{"device": job}, nil)
 		case <-m.Done():
 			return m.Err()
 		case <-cancelled:
 			cancelled = nil
-			err = m.Execute(context.WithoutCancel(ctx), "job-cancel", map[string]string{"id": job}, nil)
+			if err := r.cancelJob(ctx, job); unlessRefused(err) != nil {
+				return errors.Join(context.Cause(ctx), err)
+			}
+			late = time.After(takeBack)
+		case <-late:
+			return errors.Join(context.Cause(ctx), fmt.Errorf("QEMU has not ended the job %s within %v", job, takeBack))
 		case <-ticks.C:
 			r.reportCopy(ctx, job, o.Progress)
 		}
 		if unlessRefused(err) != nil && ctx.Err() == nil {
 			return err
+		}
+	}
+}
+
+// cancelJob has QEMU end a job after its caller's interrupt.
+func (r *running) cancelJob(ctx context.Context, job string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBack)
+	defer cancel()
+	return r.qemu.QMP().Execute(ctx, "job-cancel", map[string]string{"id": job}, nil)
+}
+
+// jobStatus is the state of a job by QEMU's events.
+type jobStatus struct {
+	ready     chan struct{} // of capacity 1: a mirror can become ready, have more to copy, and become ready again
+	concluded chan struct{} // closed
+}
+
+// set notes a status. The caller holds the lock.
+func (s *jobStatus) set(status string) {
+	switch status {
+	case "ready":
+		select {
+		case s.ready <- struct{}{}:
+		default:
+		}
+	case "concluded":
+		select {
+		case <-s.concluded:
+		default:
+			close(s.concluded)
 		}
 	}
 }
@@ -227,15 +262,12 @@ func (r *running) jobChanged(data json.RawMessage) {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	}
-	if json.Unmarshal(data, &e) != nil || e.Status != "ready" && e.Status != "concluded" {
+	if json.Unmarshal(data, &e) != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if status, waits := r.jobs[e.ID]; waits {
-		select {
-		case status <- e.Status:
-		default: // each comes once
-		}
+		status.set(e.Status)
 	}
 }

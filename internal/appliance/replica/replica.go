@@ -18,6 +18,9 @@ import (
 // ErrChanged says that the image is not any more what the copy was made of.
 var ErrChanged = errors.New("the image was changed by somebody else meanwhile")
 
+// ErrReplaced says that another image has its name.
+var ErrReplaced = host.ErrReplaced
+
 // Copy is a private copy of an image. Close it.
 type Copy struct {
 	k        *host.Kernel

@@ -1,4 +1,4 @@
-// Package superblock tells what a block device holds, from its first bytes alone: a file system, swap space, or a part of
+// Package superblock tells what a block device holds, from its first bytes, and those at its end where arrays of md have their superblocks: a file system, swap space, or a part of
 // something larger such as a volume group. What it reads is a stranger's; nothing of it is trusted but to be
 // reported.
 package superblock
@@ -40,6 +40,11 @@ func Probe(device io.ReaderAt, size int64) (Content, error) {
 		return Content{}, fmt.Errorf("read the first %d bytes: %w", len(b), err)
 	}
 	b = b[:n]
+	// The members of a mirror may begin as the file system on it does: a write to a single member would make them differ.
+	c, atEnd := raidAtEnd(device, size)
+	if c.Type != "" {
+		return c, nil
+	}
 	// What lies below something else is asked for first: an encrypted disk or a volume group may begin with the rest of
 	// a file system that was there before.
 	for _, probe := range []func([]byte) Content{
@@ -56,7 +61,7 @@ func Probe(device io.ReaderAt, size int64) (Content, error) {
 		}
 		return c, nil
 	}
-	return raidAtEnd(device, size)
+	return Content{}, atEnd // a file system of which the end is damaged is still listed
 }
 
 // has reports whether magic is at an offset.
@@ -108,42 +113,6 @@ func lvm(b []byte) Content {
 		}
 	}
 	return Content{}
-}
-
-// raidMagic is 0xa92b4efc, little endian.
-const raidMagic = "\xfc\x4e\x2b\xa9"
-
-// raid finds versions 1.1 and 1.2, at the start and at 4 KiB.
-func raid(b []byte) Content {
-	for _, at := range []int{0, 4096} {
-		if len(b) >= at+64 && has(b, at, raidMagic) && binary.LittleEndian.Uint32(b[at+4:]) == 1 {
-			return Content{Type: "linux_raid_member", UUID: uuid(b[at+16 : at+32]), Label: text(b[at+32 : at+64])}
-		}
-	}
-	return Content{}
-}
-
-// raidAtEnd finds versions 0.90 and 1.0.
-func raidAtEnd(device io.ReaderAt, size int64) (Content, error) {
-	for _, at := range []int64{size&^(64<<10-1) - 64<<10, (size>>9 - 16) << 9 &^ 4095} {
-		b := make([]byte, 64)
-		if at < 0 {
-			continue
-		}
-		if _, err := device.ReadAt(b, at); errors.Is(err, io.EOF) {
-			continue
-		} else if err != nil {
-			return Content{}, fmt.Errorf("read 64 bytes at %d: %w", at, err)
-		}
-		if has(b, 0, raidMagic) {
-			c := Content{Type: "linux_raid_member"}
-			if binary.LittleEndian.Uint32(b[4:]) == 1 {
-				c.UUID, c.Label = uuid(b[16:32]), text(b[32:64])
-			}
-			return c, nil
-		}
-	}
-	return Content{}, nil
 }
 
 func swap(b []byte) Content {

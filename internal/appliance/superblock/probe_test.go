@@ -126,10 +126,25 @@ func TestPartsOfSomethingLargerAreKnown(t *testing.T) {
 		b := make([]byte, 1<<20)
 		copy(b[at:], raidMagic)
 		binary.LittleEndian.PutUint32(b[at+4:], uint32(version))
+		if version == 0 {
+			binary.LittleEndian.PutUint32(b[at+8:], 90)
+			for i, word := range []int{20, 52, 56, 60} {
+				binary.LittleEndian.PutUint32(b[at+word:], uint32(i+1)*0x01010101)
+			}
+			return b
+		}
+		binary.LittleEndian.PutUint64(b[at+144:], uint64(at>>9))
 		copy(b[at+16:], "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10")
 		copy(b[at+32:], "host:0")
 		return b
 	}
+	over := func(b []byte) []byte { // ext4 lies below, as on a member of a mirror
+		copy(b[1024+0x38:], "\x53\xef")
+		return b
+	}
+	elsewhere := raid(1<<20-8192, 1)
+	binary.LittleEndian.PutUint64(elsewhere[1<<20-8192+144:], 8)
+	old := Content{"linux_raid_member", "01010101-0202-0202-0303-030304040404", ""}
 	array := Content{"linux_raid_member", "01020304-0506-0708-090a-0b0c0d0e0f10", "host:0"}
 	for name, c := range map[string]struct {
 		image []byte
@@ -139,7 +154,10 @@ func TestPartsOfSomethingLargerAreKnown(t *testing.T) {
 		"array 1.1":    {raid(0, 1), array},
 		"array 1.2":    {raid(4096, 1), array},
 		"array 1.0":    {raid(1<<20-8192, 1), array},
-		"array 0.90":   {raid(1<<20-64<<10, 0), Content{Type: "linux_raid_member"}},
+		"array 0.90":   {raid(1<<20-64<<10, 0), old},
+		"mirror 1.0":   {over(raid(1<<20-8192, 1)), array},
+		"mirror 0.90":  {over(raid(1<<20-64<<10, 0)), old},
+		"of another":   {elsewhere, Content{}}, // a partition that ends where the disk does
 		"zeros":        {make([]byte, 1<<20), Content{}},
 		"nothing":      {nil, Content{}},
 	} {

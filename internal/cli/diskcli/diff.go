@@ -57,7 +57,7 @@ func newDiff(env *Env) *cobra.Command {
 			other.secrets = s.secrets
 			return other.onMounted(ctx, env, args[1], func(ctx context.Context, b *disk.Appliance) error {
 				sum, err := disk.Diff(ctx, a, at, b, at, o, env.writeDifference)
-				return errors.Join(err, env.writeCompared(sum, err == nil))
+				return errors.Join(sided(ctx, args, err), env.writeCompared(sum, err == nil))
 			})
 		})
 	}
@@ -68,6 +68,25 @@ func newDiff(env *Env) *cobra.Command {
 	f.BoolVar(&o.Quick, "quick", false, "take files for unchanged by their sizes, owners, permissions and times, without reading them")
 	f.BoolVar(&o.IgnoreTimes, "ignore-times", false, "leave out files of which the modification time alone differs")
 	return c
+}
+
+// sided names in the errors of a comparison the images that they are of.
+func sided(ctx context.Context, images []string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []error
+		for _, one := range list.Unwrap() {
+			out = append(out, sided(ctx, images, one))
+		}
+		return errors.Join(out...)
+	}
+	var side *disk.SideError
+	if errors.As(err, &side) {
+		return &imageError{images[side.Side], side.Err}
+	}
+	return &imageError{images[0] + " or " + images[1], err}
 }
 
 func (env *Env) writeDifference(d disk.Difference) error {

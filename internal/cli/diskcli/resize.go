@@ -55,10 +55,7 @@ func newResize(env *Env) *cobra.Command {
 			}
 			r, err := a.Resize(ctx, disk.ResizeOptions{Size: size, Device: s.device})
 			if err != nil {
-				if len(r.Steps) > 0 && !s.atomic {
-					err = fmt.Errorf("%w; done before that: %s; run it again when that is mended", err, strings.Join(r.Steps, ", "))
-				}
-				return err
+				return begun(r, s.atomic, err)
 			}
 			if env.JSON() {
 				return encode(env.Stdout, resized{r.Device, r.Type, r.Old, r.New, r.Steps})
@@ -70,6 +67,14 @@ func newResize(env *Env) *cobra.Command {
 	s.addFlags(c)
 	s.addAtomic(c)
 	return c
+}
+
+// begun adds the changes before an error, and the size to go on with: a size with a plus would grow the image once more.
+func begun(r disk.Resized, atomic bool, err error) error {
+	if len(r.Steps) == 0 || atomic {
+		return err
+	}
+	return fmt.Errorf("%w; done before that: %s; when that is mended, run it again with the size %d", err, strings.Join(r.Steps, ", "), r.New)
 }
 
 // parseSize reads a number of bytes with a unit of 1024: K, M, G or T.

@@ -1,6 +1,26 @@
 package diskcli
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"taproom/disk"
+)
+
+func TestBegun_NamesTheSizeThatIsRepeated(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	grown := disk.Resized{Old: 1 << 30, New: 6 << 30, Steps: []string{"image", "resize2fs /dev/sda1"}}
+	if err := begun(grown, false, failed); !errors.Is(err, failed) || !strings.Contains(err.Error(), "image, resize2fs /dev/sda1") || !strings.HasSuffix(err.Error(), "size 6442450944") {
+		t.Errorf("got %v", err)
+	}
+	for _, err := range []error{begun(disk.Resized{New: 1}, false, failed), begun(grown, true, failed)} {
+		if err.Error() != "failed" {
+			t.Errorf("nothing was changed: %v", err)
+		}
+	}
+}
 
 func TestParseSize_TakesUnitsOf1024(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,8 @@ import (
 )
 
 const sparsifyHelp = `Write a copy of a disk image to TARGET, without the blocks that no file system on it uses, and without zeros. The copy has no backing file. The image
-stays as it is. With --atomic and no TARGET the copy takes the image's place in one step when it is whole, in the format that --format declares.
+stays as it is. With --atomic and no TARGET the copy takes the image's place in one step when it is whole, in the format that --format declares. An image
+with internal snapshots or persistent bitmaps is not replaced so, and what a copy leaves out of that is said.
 
 Each file system is mounted in a disposable machine on top of a private overlay, where its unused blocks are dropped (fstrim). File systems that
 cannot do that are copied as they are and named. With --zeros nothing is mounted, and only blocks of zeros are left out.
@@ -47,6 +49,9 @@ func newSparsify(env *Env) *cobra.Command {
 		case !inPlace && len(args) == 1:
 			return env.Usage(errors.New("sparsify writes a copy: name a file for it, or say --atomic to have it take the image's place"))
 		}
+		if err := s.checkCopy(c.Context(), env, args, inPlace); err != nil {
+			return err
+		}
 		s.atomic = false // the image is read
 		return s.on(c.Context(), env, args[0], func(ctx context.Context, a *disk.Appliance) error {
 			if !zeros {
@@ -71,6 +76,25 @@ func newSparsify(env *Env) *cobra.Command {
 	f.BoolVar(&o.Compress, "compress", false, "compress the copy, a qcow2")
 	f.BoolVar(&zeros, "zeros", false, "leave out blocks of zeros only, and mount nothing")
 	return c
+}
+
+// checkCopy refuses a copy that cannot be written before any work is done, and names the parts of the image that the copy will lack.
+func (s *single) checkCopy(ctx context.Context, env *Env, args []string, inPlace bool) error {
+	if inPlace {
+		return named(ctx, args[0], disk.CheckSaveInPlace(args[0], s.format))
+	}
+	if err := disk.CheckSaveAs(args[1]); err != nil {
+		return named(ctx, args[0], err)
+	}
+	list, err := disk.Beside(args[0], s.format)
+	if err != nil || len(list) == 0 {
+		return nil //nolint:nilerr // the appliance opens the image and returns its error
+	}
+	if env.JSON() {
+		return encode(env.Stdout, map[string][]string{"left_out": list})
+	}
+	_, err = fmt.Fprintf(env.Stderr, "the copy of %s leaves out: %s\n", args[0], strings.Join(list, ", "))
+	return err
 }
 
 // trim drops unused blocks, and prints how many.

@@ -18,6 +18,7 @@ const (
 	externalData  = 1 << 2     // incompatible feature
 	backingFormat = 0xe2792aca // header extension
 	dataFile      = 0x44415441 // header extension
+	bitmaps       = 0x23852875 // header extension
 	maxBacking    = 1023       // bytes of the name of a backing file
 	maxFormat     = 15         // bytes of its format that QEMU reads
 )
@@ -33,6 +34,8 @@ type Header struct {
 	External      bool   // what it holds is in another file, DataFile
 	DataFile      string // as it is written in the image; "" when it does not say
 	Corrupt       bool   // QEMU has found it damaged, and writes to it no more
+	Snapshots     uint32 // internal ones
+	Bitmaps       uint32 // persistent dirty bitmaps
 }
 
 // Read reads the header of an image. Numbers that no image has are ErrFormat.
@@ -46,6 +49,7 @@ func Read(r io.ReaderAt) (Header, error) {
 		return Header{}, ErrFormat
 	}
 	h := Header{Version: binary.BigEndian.Uint32(b[4:]), ClusterBits: binary.BigEndian.Uint32(b[20:]), Capacity: binary.BigEndian.Uint64(b[24:])}
+	h.Snapshots = binary.BigEndian.Uint32(b[60:])
 	if h.Version != 2 && (h.Version != 3 || n < headerLength) || h.ClusterBits < 9 || h.ClusterBits > 21 || h.Capacity > 1<<62 {
 		return Header{}, ErrFormat
 	}
@@ -55,6 +59,9 @@ func Read(r io.ReaderAt) (Header, error) {
 		incompatible := binary.BigEndian.Uint64(b[72:])
 		h.Corrupt, h.External = incompatible&corrupt != 0, incompatible&externalData != 0
 		extensions = int64(binary.BigEndian.Uint32(b[100:]))
+	}
+	if text := extension(r, bitmaps, extensions, 1<<h.ClusterBits, 24); len(text) >= 4 {
+		h.Bitmaps = binary.BigEndian.Uint32([]byte(text))
 	}
 	if h.External {
 		h.DataFile = extension(r, dataFile, extensions, 1<<h.ClusterBits, maxBacking)
